@@ -1,0 +1,1 @@
+"""Rules, and the decision that follows from them."""

@@ -1,0 +1,54 @@
+"""What a suite may demand: the schema of `[[rules]]`, `[guards]` and `[uncertainty]`."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
+Positive = Annotated[int, Field(gt=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Rule(BaseModel):
+    """A headline rule (`no-worse`, `at-least`, `at-most`) or an `invariant` over a count."""
+
+    model_config = Strict
+
+    id: Annotated[str, Field(min_length=1)]
+    kind: Literal["no-worse", "at-least", "at-most", "invariant"]
+    metric: str
+    slice: str = "all"
+    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    value: Finite | None = None
+    critical: bool = True
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> "Rule":
+        wanted, other = ("margin", "value") if self.kind == "no-worse" else ("value", "margin")
+        if getattr(self, wanted) is None:
+            raise ValueError(f"a {self.kind} rule needs `{wanted}`")
+        if getattr(self, other) is not None:
+            raise ValueError(f"a {self.kind} rule has no `{other}`")
+        return self
+
+
+class Guards(BaseModel):
+    """Slices times metrics, each a guard `guard:SLICE:METRIC` that fails only when shown worse."""
+
+    model_config = Strict
+
+    metrics: Annotated[list[str], Field(min_length=1)]
+    slices: Literal["every"] | list[str] = "every"
+    margin: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+
+
+class Uncertainty(BaseModel):
+    """How intervals and p-values are found. `draws` resamples or sign flips, `seed` fixes them."""
+
+    model_config = Strict
+
+    method: Literal["bca", "percentile"] = "bca"
+    draws: Annotated[int, Field(ge=100)] = 10_000
+    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    seed: Annotated[int, Field(ge=0)] = 20261201
+    family: Literal["holm", "benjamini-hochberg"] = "holm"

@@ -1,0 +1,45 @@
+"""What a release did on one case."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class OutputStatus(StrEnum):
+    """Whether a case has an output. An empty ranking is an output."""
+
+    OK = "ok"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Documents by falling score, in the suite's total order.
+
+    Shapes: documents [d] str, scores [d] float64, all finite.
+    `crossing` is the size of the tied group that crosses the suite's depth, where that group was too large to
+    be kept whole and only its judged documents stand at the end of the ranking; 0 where every document is here.
+    """
+
+    documents: NDArray[np.str_] | NDArray[np.object_]
+    scores: NDArray[np.float64]
+    crossing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutput:
+    """One case's output. `reason` says in words why a case failed; `input_digest` is that of the rendered text.
+
+    Tokens count the model's own, special ones included; None where the release does not tell.
+    """
+
+    case_id: str
+    status: OutputStatus
+    reason: str = ""
+    ranking: Ranking | None = None
+    input_digest: str | None = None
+    tokens_kept: int | None = None
+    tokens_lost: int | None = None
