@@ -1,0 +1,1 @@
+"""What a release has proven so far."""

@@ -16,6 +16,7 @@ class RuleResult:
     """One rule's outcome with its evidence; None where a figure does not apply.
 
     `low` and `high` bound the delta where there is one, else the value. `method` names how they were found.
+    `finding` is the digest by which a waiver names this FAIL.
     """
 
     id: str
@@ -37,6 +38,7 @@ class RuleResult:
     p_adjusted: float | None = None
     mde: float | None = None
     method: str | None = None
+    finding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

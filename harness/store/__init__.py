@@ -1,0 +1,1 @@
+"""DuckDB: what happened on every case. The only room with duckdb."""

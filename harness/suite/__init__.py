@@ -1,0 +1,1 @@
+"""What a suite is: cases, roles, slices, freezing."""

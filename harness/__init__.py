@@ -1,0 +1,56 @@
+"""The release gate for retrieval models.
+
+Every command is a function here with the same name, typed arguments and a typed result; each is imported when it is
+first asked for, so that `import harness` stays cheap.
+"""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from harness.verb.bundle import bundle
+    from harness.verb.check import check
+    from harness.verb.decide import decide
+    from harness.verb.demo import demo
+    from harness.verb.explain import explain
+    from harness.verb.freeze import freeze
+    from harness.verb.report import report
+    from harness.verb.run import run
+    from harness.verb.runs import runs
+    from harness.verb.sql import sql
+    from harness.verb.verify import verify
+
+__all__ = [
+    "bundle",
+    "check",
+    "decide",
+    "demo",
+    "explain",
+    "freeze",
+    "report",
+    "run",
+    "runs",
+    "sql",
+    "verify",
+]
+
+
+class _Package(ModuleType):
+    """Some verbs share their name with a room; here the name is the verb's, whichever is imported first."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    return getattr(import_module(f"harness.verb.{name}"), name)
+
+
+sys.modules[__name__].__class__ = _Package

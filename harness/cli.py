@@ -1,0 +1,228 @@
+"""Parse, call one verb, print, give its exit code."""
+
+import json
+import os
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from harness.errors import HarnessError, Misconfigured
+from harness.identity import Json
+
+if TYPE_CHECKING:
+    from harness.output.answer import Answer
+
+app = typer.Typer(
+    help="Decide whether a retrieval model may be released.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, nothing else.")]
+StorePath = Annotated[str | None, typer.Option("--store", help="The store file; .harness/store.duckdb by default.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run ID, a unique prefix, or `latest`.")]
+SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite's folder, or its name under ./suites.")]
+
+
+class Form(StrEnum):
+    table = "table"
+    csv = "csv"
+    json = "json"
+
+
+@app.callback()
+def harness() -> None:
+    """Decide whether a retrieval model may be released."""
+
+
+@app.command()
+def demo(
+    dir: Annotated[str | None, typer.Option(help="Where to work; the current project by default.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The whole job on the embedded suite: a pair that passes, and a pair that must not."""
+    from harness.verb.demo import demo as verb
+
+    answers = verb(dir)
+    if as_json:
+        _print_json({"runs": [answer.as_record() for answer in answers]})
+
+
+@app.command()
+def freeze(suite: SuiteName, as_json: AsJson = False) -> None:
+    """Write suite.lock.json: from here on the suite's data and rules stand still."""
+    from harness.verb.freeze import freeze as verb
+
+    _suite(verb(suite).as_record(), as_json, "frozen")
+
+
+@app.command()
+def check(suite: SuiteName, as_json: AsJson = False) -> None:
+    """Hold a suite against its lock."""
+    from harness.verb.check import check as verb
+
+    _suite(verb(suite).as_record(), as_json, "holds")
+
+
+@app.command()
+def run(
+    suite: SuiteName,
+    candidate: Annotated[str, typer.Option(help="The release to judge: its folder, or its name under ./releases.")],
+    parent: Annotated[
+        str | None, typer.Option(help="Its rollback parent, or `none`; by default the one its release.toml names.")
+    ] = None,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """The main job: run both releases, measure, decide, report, and bundle on PASS."""
+    from harness.verb.run import run as verb
+
+    _answer(verb(suite, candidate=candidate, parent=parent, store=store), as_json)
+
+
+@app.command()
+def decide(run: RunName, store: StorePath = None, as_json: AsJson = False) -> None:
+    """Measure and decide a stored run again; no model is loaded."""
+    from harness.verb.decide import decide as verb
+
+    _answer(verb(run, store=store), as_json)
+
+
+@app.command()
+def report(run: RunName, store: StorePath = None, as_json: AsJson = False) -> None:
+    """Write a stored run's report again."""
+    from harness.verb.report import report as verb
+
+    _answer(verb(run, store=store), as_json)
+
+
+@app.command()
+def bundle(run: RunName, store: StorePath = None, as_json: AsJson = False) -> None:
+    """Write the bundle of a stored run that passed."""
+    from harness.verb.bundle import bundle as verb
+
+    _answer(verb(run, store=store), as_json)
+
+
+@app.command()
+def explain(
+    run: RunName,
+    rule: Annotated[str | None, typer.Option(help="One rule, by its ID.")] = None,
+    case: Annotated[str | None, typer.Option(help="One case, by its ID.")] = None,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say in words why a run was decided as it was."""
+    from harness.verb.explain import explain as verb
+
+    text = verb(run, rule=rule, case=case, store=store)
+    _print_json({"text": text}) if as_json else typer.echo(text)
+
+
+@app.command()
+def verify(
+    bundle: Annotated[str, typer.Argument(metavar="BUNDLE", help="A bundle's folder.")], as_json: AsJson = False
+) -> None:
+    """Hold a bundle against its checksums: every changed, missing and extra file by name."""
+    from harness.verb.verify import verify as verb
+
+    result = verb(bundle)
+    if as_json:
+        _print_json(result.as_record())
+    else:
+        for finding in result.findings:
+            typer.echo(f"{finding.kind:8} {finding.path}   {finding.detail}")
+        typer.echo("the bundle holds" if result.ok else f"{len(result.findings)} findings: do not deploy this bundle")
+    raise typer.Exit(0 if result.ok else 4)
+
+
+@app.command()
+def sql(
+    text: Annotated[str, typer.Argument(metavar="SQL", help="One statement that reads.")],
+    format: Annotated[Form, typer.Option(help="How to print it.")] = Form.table,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read-only SQL over the store; `SHOW TABLES` lists tables and views."""
+    from harness.verb.sql import print_rows
+    from harness.verb.sql import sql as verb
+
+    print_rows(verb(text, store=store), "json" if as_json else format.value)
+
+
+@app.command()
+def runs(store: StorePath = None, as_json: AsJson = False) -> None:
+    """List the store's runs, the latest first."""
+    from harness.verb.runs import runs as verb
+
+    found = verb(store=store)
+    if as_json:
+        _print_json({"runs": [entry.as_record() for entry in found]})
+        return
+    for entry in found:
+        typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} against {entry.parent}")
+
+
+def main() -> None:
+    """The console script. Every refusal is one message and an exit code; a user's mistake shows no traceback."""
+    as_json = "--json" in sys.argv[1:]
+    try:
+        sys.exit(app(standalone_mode=False) or 0)
+    except HarnessError as refusal:
+        sys.exit(_refuse(refusal, as_json))
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("interrupted; what is finished is kept", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as fault:
+        if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
+            usage = Misconfigured(
+                "the command line", found=message(), expected="a command of harness with its own options",
+                mend="`harness --help` lists the commands, `harness COMMAND --help` the options.",
+            )  # fmt: skip
+            sys.exit(_refuse(usage, as_json))
+        if os.environ.get("HARNESS_TRACEBACK"):
+            raise
+        internal = HarnessError(
+            "harness itself", found=f"{type(fault).__name__}: {fault}", expected="no internal error",
+            mend="Please report it, with what HARNESS_TRACEBACK=1 prints.",
+        )  # fmt: skip
+        sys.exit(_refuse(internal, as_json))
+
+
+def _refuse(refusal: HarnessError, as_json: bool) -> int:
+    if as_json:
+        _print_json({"error": refusal.as_record(), "exit_code": refusal.exit_code})
+    else:
+        typer.echo(str(refusal), err=True)
+    return refusal.exit_code
+
+
+def _answer(answer: "Answer", as_json: bool) -> None:
+    if as_json:
+        _print_json(answer.as_record())
+    else:
+        from harness.report.terminal import print_answer
+
+        print_answer(answer)
+    raise typer.Exit(answer.exit_code)
+
+
+def _suite(record: dict[str, Json], as_json: bool, word: str) -> None:
+    if as_json:
+        _print_json(record)
+        return
+    from harness.report.terminal import print_suite
+
+    print_suite(record, word)
+
+
+def _print_json(value: Json) -> None:
+    # ASCII escapes: what comes out is the same whatever the terminal's encoding.
+    typer.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))

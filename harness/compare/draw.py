@@ -1,0 +1,93 @@
+"""Draws over whole groups: with replacement, or a sign for each.
+
+Draws are a seed, not an array: every pass makes the same blocks again, so a suite of any size needs the memory of
+one block. They belong to the groups alone, so one pass serves all slices and metrics at once. A slice's groups are
+some of the suite's: in one draw its number of groups varies, as the ratio estimator lets it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from harness.compare.group import CELLS, Additive, ByGroup, Floats
+
+
+class Draws(Protocol):
+    """Blocks [b, n_groups] that together hold `draws` rows."""
+
+    @property
+    def n_groups(self) -> int: ...
+
+    @property
+    def draws(self) -> int: ...
+
+    def blocks(self, rows: int) -> Iterator[Floats]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Resample:
+    """How often each of n_groups is drawn in a sample of n_groups with replacement."""
+
+    n_groups: int
+    draws: int
+    seed: int
+
+    @classmethod
+    def draw(cls, n_groups: int, draws: int, rng: np.random.Generator) -> Self:
+        return cls(n_groups, draws, int(rng.integers(2**63)))
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Counts [b, g], whole numbers that sum to g; b ≤ rows. The size of blocks never changes a count."""
+        rng = np.random.Generator(np.random.PCG64(self.seed))
+        for size in _sizes(self.draws, rows):
+            picked = rng.integers(self.n_groups, size=(size, self.n_groups))
+            picked += np.arange(size)[:, None] * self.n_groups
+            counts = np.bincount(picked.ravel(), minlength=size * self.n_groups)
+            yield counts.astype(np.float64).reshape(size, self.n_groups)
+
+
+@dataclass(frozen=True, slots=True)
+class SignFlips:
+    """A fair sign for each of n_groups."""
+
+    n_groups: int
+    draws: int
+    seed: int
+
+    @classmethod
+    def draw(cls, n_groups: int, draws: int, rng: np.random.Generator) -> Self:
+        return cls(n_groups, draws, int(rng.integers(2**63)))
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """Signs [b, g], each -1 or 1; b ≤ rows. The size of blocks never changes a sign."""
+        rng = np.random.Generator(np.random.PCG64(self.seed))
+        words = -(-self.n_groups // 64)
+        for size in _sizes(self.draws, rows):
+            bits = rng.integers(2**64, size=(size, words), dtype=np.uint64).astype("<u8").view(np.uint8)
+            yield np.unpackbits(bits, axis=1, count=self.n_groups).astype(np.float64) * 2 - 1
+
+
+def over_draws(statistics: Sequence[ByGroup], draws: Draws) -> Floats:
+    """Every statistic in every draw: [k, draws]. One matrix product per block for all that add up."""
+    columns, spans = _side_by_side(statistics, draws.n_groups)
+    rows = max(1, CELLS // max(draws.n_groups, columns.shape[1]))
+    result = np.empty((len(statistics), draws.draws))
+    done = 0
+    for block in draws.blocks(rows):
+        here = slice(done, done + len(block))
+        sums = block @ columns
+        for i, statistic in enumerate(statistics):
+            if isinstance(statistic, Additive):
+                result[i, here] = statistic.finish(sums[:, spans[i]])
+            else:
+                result[i, here] = statistic.of(block)
+        done += len(block)
+    return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    columns: Floats
+    spans: list[Floats]

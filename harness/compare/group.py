@@ -1,0 +1,106 @@
+"""A statistic seen by group: what whole groups bring to it.
+
+Resampling, flipping and leaving out all act on whole groups, so each needs only one row per group. Those rows lie
+on a grid of a power of two that is wide enough for their sums to be exact in float64 (fixed point). An exact sum has
+no order: neither threads, nor the order of cases, nor the size of a block can change its bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import Unpairable
+
+Floats: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.intp]
+Bools: TypeAlias = NDArray[np.bool_]
+
+CELLS = 1 << 21
+"""Numbers that one block of draws may hold: 16 MB in float64."""
+
+
+class ByGroup(Protocol):
+    """A statistic as a function of how often each group stands in the sample. `present` [p]: groups with cases."""
+
+    @property
+    def present(self) -> Codes: ...
+
+    def of(self, counts: Floats) -> Floats:
+        """The statistic [b] under counts [b, g]; NaN where undefined."""
+
+    def leave_one_out(self) -> Floats:
+        """The statistic [p] without one group at a time, in the order of `present`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Additive:
+    """What groups bring adds up: columns [g, m] on a grid, and `finish` [b, m] → [b] of their weighted sums."""
+
+    columns: Floats
+    finish: Callable[[Floats], Floats]
+    present: Codes
+
+    def of(self, counts: Floats) -> Floats:
+        return self.finish(counts @ self.columns)
+
+    def leave_one_out(self) -> Floats:
+        return self.finish(self.columns.sum(axis=0) - self.columns[self.present])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expanded:
+    """What groups bring does not add up: each group's count is spread over its cases and `per_case` asked anew."""
+
+    per_case: Callable[[Floats], Floats]
+    groups: Codes
+    present: Codes
+
+    def of(self, counts: Floats) -> Floats:
+        rows = max(1, CELLS // len(self.groups))
+        blocks = [counts[start : start + rows] for start in range(0, len(counts), rows)]
+        return np.concatenate([self.per_case(block[:, self.groups]) for block in blocks])
+
+    def leave_one_out(self) -> Floats:
+        rows = max(1, CELLS // len(self.groups))
+        blocks = [self.present[start : start + rows] for start in range(0, len(self.present), rows)]
+        return np.concatenate([self.per_case((self.groups != left[:, None]).astype(np.float64)) for left in blocks])
+
+
+def on_grid(values: Floats, terms: int) -> Floats:
+    """Each column rounded to a power of two such that any signed sum of `terms` of its values is exact in float64.
+
+    Shapes: values [n, m]. The step is at most 2**-51 of the column's largest magnitude times `terms`.
+    """
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    _, exponent = np.frexp(largest * terms)
+    shift = np.minimum(52 - exponent, 1000)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, shift)), -shift), dtype=np.float64)
+
+
+def group_sums(rows: Floats, groups: Codes, n_groups: int) -> Floats:
+    """Sums [g, m] of rows [n, m] by group, the same bytes in whatever order the cases stand."""
+    exact = on_grid(rows, len(rows))
+    return np.stack([np.bincount(groups, column, minlength=n_groups) for column in exact.T], axis=1)
+
+
+def groups_present(groups: Codes, n_cases: int, n_groups: int) -> Codes:
+    """The codes that occur, rising. Raises Unpairable where codes [n] do not fit n cases and g groups."""
+    if len(groups) != n_cases:
+        raise Unpairable(
+            "group codes",
+            found=f"{len(groups)} codes for {n_cases} cases",
+            expected="one code per case",
+            mend="Take the groups of the same cases as the values.",
+        )
+    present = np.unique(groups)
+    if present[0] < 0 or present[-1] >= n_groups:
+        raise Unpairable(
+            "group codes",
+            found=f"codes from {present[0]} to {present[-1]}",
+            expected=f"codes from 0 to {n_groups - 1}",
+            mend="Draw over all groups that the cases can belong to.",
+        )
+    return np.asarray(present, dtype=np.intp)

@@ -1,0 +1,61 @@
+"""Append-only JSON lines, each carrying the digest of the line before, so that none can be changed or taken out."""
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import Tampered
+from harness.file.whole import write_bytes
+from harness.identity import Json, canonical_json
+
+START = "0" * 64
+
+
+def read(path: Path) -> list[dict[str, Json]]:
+    """Every entry, first first; none where the file isn't there yet.
+
+    Raises Tampered, with the line, where the chain does not hold.
+    """
+    if not path.exists():
+        return []
+    entries: list[dict[str, Json]] = []
+    previous = START
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+            chained = isinstance(entry, dict) and entry.pop("previous", None) == previous
+        except ValueError:
+            chained = False
+        if not chained:
+            raise Tampered(
+                f"{path} line {number}", found="a line that does not carry the digest of the line before",
+                expected="an append-only ledger", mend="Restore the file from version control.",
+            )  # fmt: skip
+        entries.append(entry)
+        previous = hashlib.sha256(line).hexdigest()
+    return entries
+
+
+def append(path: Path, entry: Mapping[str, Json]) -> bool:
+    """Adds an entry; one that stands there already adds nothing and gives False."""
+    with _alone(path):
+        entries = read(path)
+        if dict(entry) in entries:
+            return False
+        lines = path.read_bytes().splitlines() if entries else []
+        previous = hashlib.sha256(lines[-1]).hexdigest() if lines else START
+        lines.append(canonical_json({**entry, "previous": previous}))
+        write_bytes(path, b"\n".join(lines) + b"\n")
+        return True
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time: two runs of one suite may append at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,60 @@
+"""Writing beside and renaming into place: a reader sees the old thing or the new one, never a part.
+
+The part has a fixed name, so what a killed process left behind is overwritten by the next one.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harness.errors import Stopped
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Puts a file in place, whole. Raises Stopped when it cannot be written."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except OSError as refusal:
+        raise _cannot_write(path, refusal) from refusal
+
+
+def write_text(path: Path, text: str) -> None:
+    """Puts a UTF-8 file in place, whole."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """An empty folder to fill, which takes the place of `path` when the block ends without an error."""
+    part = path.with_name(f".{path.name}.part")
+    old = path.with_name(f".{path.name}.old")
+    try:
+        for left in (part, old):
+            if left.exists():
+                shutil.rmtree(left)
+        part.mkdir(parents=True)
+        yield part
+        if path.exists():
+            path.rename(old)
+        part.rename(path)
+        if old.exists():
+            shutil.rmtree(old)
+    except OSError as refusal:
+        raise _cannot_write(path, refusal) from refusal
+
+
+def _cannot_write(path: Path, refusal: OSError) -> Stopped:
+    return Stopped(
+        str(path),
+        found=refusal.strerror or str(refusal),
+        expected="a place that can be written",
+        mend="Free some space or mend the permissions, then give the same command again; what is finished is kept.",
+    )

@@ -1,0 +1,48 @@
+"""Who has seen the promotion outcomes: a test set that is read again and again is no longer one.
+
+`exposures.jsonl` lies in the suite's folder; one line for each run, written before its promotion outcomes are read.
+"""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.file import ledger
+
+LEDGER = "exposures.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """One run that read promotion outcomes: on which data, of which contents, under which policy."""
+
+    run: str
+    data: str
+    policy: str
+    candidate: str
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`ordinal`: how many runs have read these promotion outcomes, this one included.
+
+    `changed_policy`: outcomes of this very candidate were read before, under other rules, slices or margins.
+    """
+
+    ordinal: int
+    changed_policy: bool
+
+
+def record(suite_folder: Path, exposure: Exposure) -> Reading:
+    """Writes a run's exposure, once, and says what it means for the decision."""
+    path = suite_folder / LEDGER
+    mine = asdict(exposure)
+    entries = [entry for entry in ledger.read(path) if entry["data"] == exposure.data]
+    runs = list(dict.fromkeys(entry["run"] for entry in entries))
+    if mine not in entries:
+        ledger.append(path, mine)
+        entries.append(mine)
+    if exposure.run not in runs:
+        runs.append(exposure.run)
+    first = next(entry for entry in entries if entry["candidate"] == exposure.candidate)
+    return Reading(ordinal=runs.index(exposure.run) + 1, changed_policy=first["policy"] != exposure.policy)

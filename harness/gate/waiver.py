@@ -1,0 +1,78 @@
+"""Waivers: a named person's reason for letting one finding pass, until a date.
+
+`waivers.toml` lies in the suite's folder. A waiver that is expired, blank or matches no finding is an error: it
+would otherwise stand there and be forgotten.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from harness.errors import Misconfigured
+from harness.file.toml import read_toml
+from harness.output.decision import Outcome, RuleResult
+
+FILE = "waivers.toml"
+Said = Annotated[str, Field(pattern=r"\S")]
+
+
+class Waiver(BaseModel):
+    """`expires` is exclusive; `finding` is the digest that the report prints beside a FAIL."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    rule: Said
+    slice: Said
+    reason: Said
+    approver: Said
+    expires: AwareDatetime
+    finding: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Waivers(BaseModel):
+    """The whole of `waivers.toml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    schema_: Annotated[Literal["harness.waivers.v1"], Field(alias="schema")]
+    waivers: list[Waiver] = []
+
+
+def read(suite_folder: Path, now: datetime) -> tuple[Waiver, ...]:
+    """The suite's waivers; none where there is no file. Raises Misconfigured for an expired one."""
+    path = suite_folder / FILE
+    if not path.exists():
+        return ()
+    waivers = tuple(read_toml(path, Waivers).waivers)
+    for waiver in waivers:
+        if waiver.expires <= now:
+            raise Misconfigured(
+                f"{path}: the waiver of {waiver.rule}", found=f"it expired at {waiver.expires.astimezone(UTC).isoformat()}",
+                expected="waivers that hold now", mend="Take it out, or have it approved again with a later date.",
+            )  # fmt: skip
+    return waivers
+
+
+def apply(results: Sequence[RuleResult], waivers: Sequence[Waiver], subject: str) -> tuple[RuleResult, ...]:
+    """The results with each waived FAIL reported WAIVED. Raises Misconfigured for a waiver that meets no FAIL."""
+    from dataclasses import replace
+
+    by_finding = {waiver.finding: waiver for waiver in waivers}
+    waived = []
+    for result in results:
+        waiver = by_finding.get(result.finding or "")
+        if waiver and (waiver.rule, waiver.slice) == (result.id, result.slice) and result.outcome is Outcome.FAIL:
+            del by_finding[waiver.finding]
+            reason = f"waived by {waiver.approver} until {waiver.expires.date()}: {waiver.reason} ({result.reason})"
+            result = replace(result, outcome=Outcome.WAIVED, reason=reason)
+        waived.append(result)
+    if by_finding:
+        left = next(iter(by_finding.values()))
+        raise Misconfigured(
+            f"{subject}: the waiver of {left.rule} on {left.slice}", found=f"no FAIL with the finding {left.finding[:16]}",
+            expected="a waiver for each finding it names", mend="Take it out, or copy rule, slice and finding from the report.",
+        )  # fmt: skip
+    return tuple(waived)

@@ -1,0 +1,45 @@
+"""DRAFT, RECONCILED, EVALUATED, CANDIDATE: the states this product may give, kept in `lifecycle.jsonl`.
+
+What comes after CANDIDATE belongs to the deployment process.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from harness.errors import NotAdmitted
+from harness.file import ledger
+from harness.identity import Json
+
+LEDGER = "lifecycle.jsonl"
+
+
+class State(StrEnum):
+    DRAFT = "DRAFT"
+    RECONCILED = "RECONCILED"
+    EVALUATED = "EVALUATED"
+    CANDIDATE = "CANDIDATE"
+
+
+ORDER = tuple(State)
+
+
+def state(folder: Path, content_id: str) -> State:
+    """The furthest state that this content has reached; changed files are another content, and DRAFT again."""
+    reached = [State(str(entry["state"])) for entry in ledger.read(folder / LEDGER) if entry["content_id"] == content_id]
+    return max(reached, key=ORDER.index, default=State.DRAFT)
+
+
+def advance(folder: Path, content_id: str, to: State, evidence: Mapping[str, Json]) -> State:
+    """Records a step with its evidence; the same evidence twice appends nothing.
+
+    Raises NotAdmitted when a state in between has not been reached.
+    """
+    now = state(folder, content_id)
+    if ORDER.index(to) > ORDER.index(now) + 1:
+        raise NotAdmitted(
+            str(folder), found=f"state {now}", expected=f"state {ORDER[ORDER.index(to) - 1]} before {to}",
+            mend="Run `harness run` on it again; each state needs the evidence of the one before.",
+        )  # fmt: skip
+    ledger.append(folder / LEDGER, {"state": str(to), "content_id": content_id, "evidence": dict(evidence)})
+    return state(folder, content_id)

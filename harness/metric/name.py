@@ -1,0 +1,216 @@
+"""Names of metrics, in ir_measures' grammar: `base`, `base(key=value,…)`, either with `@cutoff` behind it.
+
+The names that trec_eval, MTEB and ranx print are understood and turned into that grammar.
+"""
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+from harness.errors import Misconfigured
+
+Value: TypeAlias = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a metric may be told in brackets: a relevance grade of at least 1, a probability, or one of `words`.
+
+    The default is left out of the printed name unless `shown`.
+    """
+
+    default: Value
+    kind: Literal["grade", "probability", "word"]
+    words: tuple[str, ...] = ()
+    shown: bool = False
+
+    @property
+    def expected(self) -> str:
+        if self.kind == "word":
+            return " or ".join(repr(word) for word in self.words)
+        return "a whole number from 1 up" if self.kind == "grade" else "a number between 0 and 1, both excluded"
+
+    def admits(self, value: object) -> bool:
+        match self.kind:
+            case "grade":
+                return type(value) is int and value >= 1
+            case "probability":
+                return type(value) is float and 0 < value < 1
+            case "word":
+                return value in self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How a metric may be written, and what holds of it whatever the run.
+
+    `needs_relevant`: without a relevant document the data allow no value. `span`: the largest possible loss.
+    """
+
+    cutoff: Literal["required", "allowed", "refused"] = "allowed"
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    needs_relevant: bool = True
+    span: float = 1.0
+
+
+REL = Parameter(1, "grade")
+P = Parameter(0.8, "probability", shown=True)
+DCG = Parameter("log2", "word", words=("log2", "exp-log2"))
+
+METRICS: dict[str, Grammar] = {
+    "nDCG": Grammar(params={"dcg": DCG}),
+    "AP": Grammar(params={"rel": REL}),
+    "RR": Grammar(params={"rel": REL}),
+    "P": Grammar("required", params={"rel": REL}),
+    "R": Grammar("required", params={"rel": REL}),
+    "Success": Grammar("required", params={"rel": REL}),
+    "Rprec": Grammar("refused", params={"rel": REL}),
+    "Bpref": Grammar("refused", params={"rel": REL}),
+    "ERR": Grammar(),
+    "RBP": Grammar(params={"p": P, "rel": REL}),
+    "Judged": Grammar(needs_relevant=False),
+}
+
+ALIASES: dict[str, str] = {
+    "ndcg": "nDCG",
+    "NDCG": "nDCG",
+    "ndcg_burges": "nDCG(dcg='exp-log2')",
+    "map": "AP",
+    "MAP": "AP",
+    "mrr": "RR",
+    "MRR": "RR",
+    "recip_rank": "RR",
+    "precision": "P",
+    "Precision": "P",
+    "P": "P",
+    "recall": "R",
+    "Recall": "R",
+    "success": "Success",
+    "hit_rate": "Success",
+    "r-precision": "Rprec",
+    "RPrec": "Rprec",
+    "bpref": "Bpref",
+    "BPref": "Bpref",
+    "rbp": "RBP",
+}
+
+CANONICAL = re.compile(r"(?P<base>[A-Za-z]+)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)
+ALIAS = re.compile(r"(?P<base>[A-Za-z]+(?:[-_][A-Za-z]+)*?)(?:(?P<mark>@|_at_|_cut[_.]|[_.])(?P<cutoff>-?[0-9]+))?")
+CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricName:
+    """A metric, its cutoff and its parameters by rising key; made by `parse`. `str()` is the canonical spelling."""
+
+    base: str
+    cutoff: int | None = None
+    params: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        inside = ",".join(f"{key}={value!r}" for key, value in self.params)
+        return self.base + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
+
+    def param(self, key: str) -> Value:
+        """The parameter's value, its default where the name leaves it out."""
+        return dict(self.params).get(key, METRICS[self.base].params[key].default)
+
+    @property
+    def rel(self) -> int:
+        """The lowest grade that counts as relevant."""
+        return int(self.param("rel")) if "rel" in METRICS[self.base].params else 1
+
+    @property
+    def needs_relevant(self) -> bool:
+        """Whether a case without relevant documents can have no value (trec_eval scores it 0)."""
+        return METRICS[self.base].needs_relevant
+
+    @property
+    def span(self) -> float:
+        """How far a case's value can fall at most."""
+        return METRICS[self.base].span
+
+
+def parse(text: str) -> MetricName:
+    """Read a metric's name; `parse(str(name)) == name`, and a parameter at its default reads as one left out.
+
+    Raises Misconfigured, with the nearest right spelling, for an unknown metric or parameter, a value out of
+    range, and a cutoff that is not positive, missing where it is needed, or given where there is none.
+    """
+    canonical = CANONICAL.fullmatch(text)
+    if canonical and canonical["base"] in METRICS:
+        return _checked(text, canonical["base"], canonical["params"], canonical["cutoff"])
+    alias = ALIAS.fullmatch(text)
+    if alias is None or alias["base"] not in ALIASES:
+        raise _refusal(text, "no metric has this name", _nearest(text))
+    if alias["base"] == "rbp" and alias["mark"] == ".":  # ranx writes p = 0.80 as rbp.80
+        return _checked(text, "RBP", f"p=0.{alias['cutoff']}", None)
+    base, _, inside = ALIASES[alias["base"]].rstrip(")").partition("(")
+    return _checked(text, base, inside or None, alias["cutoff"])
+
+
+def _checked(text: str, base: str, inside: str | None, cutoff: str | None) -> MetricName:
+    grammar = METRICS[base]
+    params = _params(text, base, inside, cutoff)
+    right = str(MetricName(base, None, params))
+    if grammar.cutoff == "refused" and cutoff is not None:
+        raise _refusal(text, f"{base} has no cutoff", right)
+    if grammar.cutoff == "required" and cutoff is None:
+        raise _refusal(text, f"{base} needs a cutoff", f"{right}@10")
+    if cutoff is not None and not CUTOFF.fullmatch(cutoff):
+        raise _refusal(text, f"the cutoff is {cutoff!r}, not a positive whole number", f"{right}@10")
+    return MetricName(base, None if cutoff is None else int(cutoff), params)
+
+
+def _params(text: str, base: str, inside: str | None, cutoff: str | None) -> tuple[tuple[str, Value], ...]:
+    grammar = METRICS[base]
+    tail = "" if grammar.cutoff == "refused" else f"@{cutoff}" if cutoff else ""
+    given: dict[str, Value] = {key: each.default for key, each in grammar.params.items() if each.shown}
+    seen = set[str]()
+    for part in inside.split(",") if inside is not None else ():
+        key, equals, written = (piece.strip() for piece in part.partition("="))
+        if key not in grammar.params or not equals or key in seen:
+            found = f"{key!r} is given twice" if key in seen else f"{base} has no parameter {part.strip()!r}"
+            shown = next(iter(grammar.params.items()), None)
+            right = f"{base}({shown[0]}={shown[1].default!r}){tail}" if shown else f"{base}{tail}"
+            raise _refusal(text, found, right)
+        seen.add(key)
+        parameter = grammar.params[key]
+        value = _literal(written)
+        if not parameter.admits(value):
+            right = f"{base}({key}={parameter.default!r}){tail}"
+            raise _refusal(text, f"{key} is {written}", f"{right}, where {key} is {parameter.expected}", mend=right)
+        given[key] = value  # type: ignore[assignment]  # admits() let only a Value pass
+    kept = {
+        key: value for key, value in given.items() if grammar.params[key].shown or value != grammar.params[key].default
+    }
+    return tuple(sorted(kept.items()))
+
+
+def _literal(written: str) -> object:
+    try:
+        return ast.literal_eval(written)
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _nearest(text: str) -> str:
+    """The right spelling that lies nearest to a wrong one, with its cutoff where it has one."""
+    known = {name.lower(): name for name in METRICS} | {alias.lower(): base for alias, base in ALIASES.items()}
+    stem = re.split(r"[(@.\d]|_at_|_cut|_(?=\d)", text, maxsplit=1)[0].lower()
+    close = get_close_matches(stem, known, n=1, cutoff=0.5)
+    if not close:
+        return "one of " + ", ".join(name + ("@10" if METRICS[name].cutoff == "required" else "") for name in METRICS)
+    right = known[close[0]]
+    numbers = re.findall(r"(?:@|_at_|_|\.)([1-9][0-9]{0,8})$", text)
+    allowed = METRICS[right.partition("(")[0]].cutoff
+    if allowed == "refused" or (allowed == "allowed" and not numbers):
+        return right
+    return f"{right}@{numbers[0] if numbers else 10}"
+
+
+def _refusal(text: str, found: str, expected: str, mend: str | None = None) -> Misconfigured:
+    return Misconfigured(f"metric {text!r}", found=found, expected=expected, mend=f"Write {mend or expected}.")

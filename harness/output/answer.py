@@ -1,0 +1,87 @@
+"""What a run found, as every command that speaks of a run gives it back."""
+
+from dataclasses import asdict, dataclass, field
+
+from harness.identity import Json
+from harness.output.decision import Decision, Outcome
+
+EXIT_CODE = {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.UNDECIDED: 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A release by name and by content."""
+
+    name: str
+    content_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One metric of one side over one slice of the promotion role, with its own interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n_scored: int
+    n_total: int
+    n_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The candidate's promotion cases. `tied`: tied documents whose order could change a reported metric."""
+
+    cases: int
+    missing: int
+    failed: int
+    tied: int
+    truncated: int
+    not_applicable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A decided run. `metrics` is by side, slice and metric name; paths are relative to the project's folder."""
+
+    run: str
+    decision: Decision
+    suite: str
+    suite_digest: str
+    candidate: Named
+    parent: Named | None
+    metrics: dict[str, dict[str, dict[str, Summary]]]
+    counts: Counts
+    store: str
+    report: str | None = None
+    bundle: str | None = None
+    reading: int = 1
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> int:
+        """0 PASS, 1 FAIL, 3 UNDECIDED or exploratory."""
+        return 3 if self.decision.exploratory else EXIT_CODE[self.decision.outcome]
+
+    def as_record(self) -> dict[str, Json]:
+        """The object that `--json` prints."""
+        return {
+            "run": self.run,
+            "decision": str(self.decision.outcome),
+            "exit_code": self.exit_code,
+            "exploratory": self.decision.exploratory,
+            "suite": {"name": self.suite, "digest": self.suite_digest},
+            "candidate": asdict(self.candidate),
+            "parent": None if self.parent is None else asdict(self.parent),
+            "metrics": {
+                side: {name: {metric: asdict(summary) for metric, summary in by.items()} for name, by in slices.items()}
+                for side, slices in self.metrics.items()
+            },
+            "rules": [{**asdict(rule), "outcome": str(rule.outcome)} for rule in self.decision.rules],
+            "counts": asdict(self.counts),
+            "store": self.store,
+            "report": self.report,
+            "bundle": self.bundle,
+            "reading": self.reading,
+            "remarks": list(self.remarks),
+        }

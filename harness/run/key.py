@@ -1,0 +1,14 @@
+"""What an output depends on, and so when it may be taken from an earlier run."""
+
+from harness import __version__
+from harness.identity import Json, digest
+
+
+def output_key(*, data: str, content_id: str, prompts: Json, runtime: Json) -> str:
+    """Digest of everything that can change an output: the suite's data, the release's meaning, what ran it."""
+    return digest({"data": data, "content_id": content_id, "prompts": prompts, "runtime": runtime})
+
+
+def run_id(*, suite: str, candidate: tuple[str, str], parent: tuple[str, str] | None) -> str:
+    """Digest of a run's inputs: the lock, and each side's name and output key."""
+    return digest({"suite": suite, "candidate": candidate, "parent": parent, "version": __version__})

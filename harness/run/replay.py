@@ -1,0 +1,129 @@
+"""Outputs that were made elsewhere, read from a file and put under the suite's own case IDs."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from harness.file.lines import Line, json_object, read_lines
+from harness.output.case import CaseOutput, OutputStatus
+from harness.run.ranking import Cut, cut_ranking
+
+TREC_COLUMNS = "query ID, Q0, document ID, rank, score, tag"
+
+
+@dataclass(slots=True)
+class _Scored:
+    """Documents and scores of one query, as they stand in the file. `line` is where the query first stands."""
+
+    line: int
+    documents: dict[str, int] = field(default_factory=dict)
+    scores: list[float] = field(default_factory=list)
+
+    def add(self, line: Line, document: str, score: float) -> None:
+        if document in self.documents:
+            raise line.refuse(
+                f"document {document!r} stands twice for one query (first at line {self.documents[document]})",
+                "each document once a query", "Keep one of the two; which one the ranking means cannot be guessed.",
+            )  # fmt: skip
+        self.documents[document] = line.number
+        self.scores.append(score)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One output a case, in suite order. `remarks`: what the file holds besides, counted by kind with an example."""
+
+    outputs: tuple[CaseOutput, ...]
+    remarks: tuple["Remark", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    kind: str
+    count: int
+    detail: str
+
+
+def replay(
+    path: Path,
+    format: str,
+    *,
+    case_ids: tuple[str, ...],
+    corpus: frozenset[str],
+    judged: dict[str, set[str]],
+    cut: Cut,
+) -> Replayed:
+    """Reads a TREC run or JSONL with `scores`. A case that the file lacks is missing, not zero.
+
+    A NaN or infinite score fails its case by name. Raises Misconfigured, with the line, for what cannot be read.
+    """
+    by_query: dict[str, _Scored] = {}
+    readers = {"trec-run": _trec_run, "jsonl": _jsonl}
+    readers[format](path, by_query)
+    outputs = tuple(_output(case_id, by_query.get(case_id), judged.get(case_id, set()), cut) for case_id in case_ids)
+    return Replayed(outputs, tuple(_remarks(by_query, frozenset(case_ids), corpus)))
+
+
+def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
+    for line in read_lines(path):
+        columns = line.text.split()
+        if len(columns) != 6:
+            raise line.refuse(f"{len(columns)} columns", f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID.")
+        query, _, document, _, score, _ = columns
+        try:
+            number = float(score)
+        except ValueError:
+            raise line.refuse(f"the score {score!r}", "a number", "Write the score in the fifth column.") from None
+        by_query.setdefault(query, _Scored(line.number)).add(line, document, number)
+
+
+def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
+    for line in read_lines(path):
+        record = json_object(line, constants=True)
+        case_id, scores = record.get("id"), record.get("scores")
+        if not isinstance(case_id, str) or not isinstance(scores, dict):
+            raise line.refuse(
+                f"keys {sorted(record)}", "`id` (text) and `scores` (an object: document ID to number)",
+                'Write {"id": "q1", "scores": {"d1": 0.7}}; an empty `scores` is an empty ranking.',
+            )  # fmt: skip
+        if case_id in by_query:
+            raise line.refuse(
+                f"case ID {case_id!r} appears twice (first at line {by_query[case_id].line})", "each case once",
+                "Keep one of the two.",
+            )  # fmt: skip
+        by_query[case_id] = scored = _Scored(line.number)
+        for document, score in scores.items():
+            if isinstance(score, bool) or not isinstance(score, (int, float)):
+                raise line.refuse(f"the score {score!r} of {document!r}", "a number", "Write scores as JSON numbers.")
+            scored.add(line, document, float(score))
+
+
+def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) -> CaseOutput:
+    if scored is None:
+        return CaseOutput(case_id, OutputStatus.MISSING, "the recorded outputs have no line for this case")
+    for document, score in zip(scored.documents, scored.scores, strict=True):
+        if not math.isfinite(score):
+            return CaseOutput(case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}")
+    documents = np.array(list(scored.documents), dtype=object)
+    ranking = cut_ranking(case_id, documents, np.array(scored.scores, dtype=np.float64), cut, judged=judged)
+    return CaseOutput(case_id, OutputStatus.OK, ranking=ranking)
+
+
+def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozenset[str]) -> Iterator[Remark]:
+    strangers = [query for query in by_query if query not in cases]
+    if strangers:
+        rows = sum(len(by_query[query].documents) for query in strangers)
+        yield Remark("not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {strangers[0]!r}")
+    unknown = Counter(
+        document for query, scored in by_query.items() if query in cases for document in scored.documents
+        if document not in corpus
+    )  # fmt: skip
+    if unknown:
+        yield Remark(
+            "not-in-corpus", unknown.total(),
+            f"rows with {len(unknown)} documents that are not in the corpus, the first {next(iter(unknown))!r}; they keep their place",
+        )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Opening the store: one writer or many readers, and one transaction for each finished step."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import duckdb
+
+from harness.errors import Misconfigured, NotFound, Stopped
+
+# Replacement scans would let SQL read Python variables; the others keep SQL inside the store.
+QUIET = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
+SEALED = {**QUIET, "enable_external_access": "false", "lock_configuration": "true"}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A store file. Connections are opened for a step and closed after it, so that readers get their turn."""
+
+    path: Path
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """One transaction: all of it is kept, or none.
+
+        Raises Stopped when another process holds the store or the disk is full.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = self._connect(read_only=False)
+        try:
+            connection.begin()
+            for script in ("schema.sql", "views.sql"):
+                connection.execute(resources.files(__package__).joinpath(script).read_text(encoding="utf-8"))
+            yield connection
+            connection.commit()
+        except (duckdb.IOException, duckdb.OutOfMemoryException) as stop:
+            raise Stopped(
+                str(self.path),
+                found=_first_line(stop),
+                expected="a store that can be written",
+                mend="What is finished is kept. Free some space or memory and give the same command again.",
+            ) from stop
+        finally:
+            connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A read-only connection whose SQL can reach nothing but the store.
+
+        Raises NotFound when there is no store yet, Stopped when another process is writing.
+        """
+        if not self.path.exists():
+            raise NotFound(
+                str(self.path),
+                found="no store here",
+                expected="a store that `harness run` wrote",
+                mend="Run `harness run SUITE --candidate R --parent R` first, or name another one with --store.",
+            )
+        connection = self._connect(read_only=True)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+        try:
+            return duckdb.connect(str(self.path), read_only=read_only, config=SEALED if read_only else QUIET)
+        except duckdb.IOException as refusal:
+            if "lock" in str(refusal).lower():
+                raise Stopped(
+                    str(self.path),
+                    found="another process holds the store",
+                    expected="one writer at a time, and no reader beside it",
+                    mend="Wait until it has finished, or name another store with --store.",
+                ) from refusal
+            raise Misconfigured(
+                str(self.path),
+                found=_first_line(refusal),
+                expected="a DuckDB file that this version can open",
+                mend="Move the file away (a run writes a new one), or name another store with --store.",
+            ) from refusal
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,212 @@
+"""Reading back: arrays in suite order for the mathematics, typed records for the rest."""
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import Misconfigured, NotFound
+from harness.output.decision import Outcome, RuleResult
+from harness.output.value import CaseValues
+
+RULE_COLUMNS = tuple(RuleResult.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One row of `runs`."""
+
+    run: str
+    suite: str
+    suite_digest: str
+    suite_place: str
+    candidate: str
+    parent: str | None
+    decision: str | None
+    exploratory: bool | None
+    reading: int | None
+    remarks: tuple[str, ...]
+    policy_digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """One row of `releases`; meaning and runtime are JSON texts."""
+
+    side: str
+    release: str
+    place: str
+    content_id: str
+    output_key: str
+    interaction: str
+    meaning: str
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRows:
+    """The cases of a run's suite in suite order. Shapes: each [n]."""
+
+    case_ids: NDArray[np.object_]
+    roles: NDArray[np.object_]
+    groups: NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRows:
+    """One side's rankings and the judgements they are held against, in suite order.
+
+    Shapes: case_ids, status, truncated, crossing [n]; offsets [n+1] into scores [r], falling within a case;
+    judged_offsets [n+1] into judged_grade, judged_score (NaN when not retrieved) and judged_position
+    (0-based, -1 when not retrieved) [j].
+    """
+
+    case_ids: NDArray[np.object_]
+    status: NDArray[np.object_]
+    truncated: NDArray[np.bool_]
+    crossing: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    judged_offsets: NDArray[np.int64]
+    judged_grade: NDArray[np.int64]
+    judged_score: NDArray[np.float64]
+    judged_position: NDArray[np.int64]
+
+
+def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
+    """The run with this ID, this unique prefix, or the latest one.
+
+    Raises NotFound for none, Misconfigured for more than one.
+    """
+    columns = ", ".join(RunRecord.__dataclass_fields__)
+    if name == "latest":
+        rows = connection.execute(f"SELECT {columns} FROM runs ORDER BY started_at DESC, run LIMIT 1").fetchall()
+    else:
+        rows = connection.execute(
+            f"SELECT {columns} FROM runs WHERE starts_with(run, ?) ORDER BY run LIMIT 5", [name]
+        ).fetchall()
+    if not rows:
+        raise NotFound(
+            f"run {name!r}", found="no such run in the store", expected="a run ID, a unique prefix, or `latest`",
+            mend="`harness runs` lists what the store holds.",
+        )  # fmt: skip
+    if len(rows) > 1:
+        raise Misconfigured(
+            f"run {name!r}", found=f"{len(rows)} runs begin so: {', '.join(row[0][:16] for row in rows)}",
+            expected="a prefix that only one run has", mend="Give more digits.",
+        )  # fmt: skip
+    return RunRecord(*rows[0][:9], tuple(rows[0][9] or ()), rows[0][10])
+
+
+def releases(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, ReleaseRecord]:
+    """The run's releases by side."""
+    columns = ", ".join(ReleaseRecord.__dataclass_fields__)
+    rows = connection.execute(f"SELECT {columns} FROM releases WHERE run = ? ORDER BY side", [run]).fetchall()
+    return {row[0]: ReleaseRecord(*row) for row in rows}
+
+
+def lock_text(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> str:
+    """The lock as it was when the run was made."""
+    rows = connection.execute("SELECT lock FROM suites WHERE suite_digest = ?", [suite_digest]).fetchall()
+    return str(rows[0][0])
+
+
+def cases(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseRows:
+    """Every case of the suite, in suite order."""
+    rows = connection.execute(
+        "SELECT case_id, role, case_group FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
+    ).fetchnumpy()
+    return CaseRows(_objects(rows["case_id"]), _objects(rows["role"]), _objects(rows["case_group"]))
+
+
+def slice_members(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> dict[str, set[str]]:
+    """Case IDs of every slice that the suite names."""
+    members: dict[str, set[str]] = {}
+    for name, case_id in connection.execute(
+        "SELECT slice, case_id FROM slice_members WHERE suite_digest = ?", [suite_digest]
+    ).fetchall():
+        members.setdefault(name, set()).add(case_id)
+    return members
+
+
+def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
+    """One side's stored rankings as arrays."""
+    outputs = connection.execute(
+        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.crossing, o.retrieved,
+                  (SELECT count(*) FROM judgements j
+                   WHERE j.suite_digest = k.suite_digest AND j.case_id = k.case_id) AS judged
+           FROM outputs o JOIN runs r ON r.run = o.run
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
+           WHERE o.run = ? AND o.side = ? ORDER BY k.position""",
+        [run, side],
+    ).fetchnumpy()
+    scores = connection.execute(
+        """SELECT g.score FROM rankings g JOIN runs r ON r.run = g.run
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id
+           WHERE g.run = ? AND g.side = ? ORDER BY k.position, g.position""",
+        [run, side],
+    ).fetchnumpy()
+    judged = connection.execute(
+        """SELECT j.grade, coalesce(g.score, 'nan'::DOUBLE) AS score, coalesce(g.position, 0) - 1 AS position
+           FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
+           JOIN judgements j ON j.suite_digest = k.suite_digest AND j.case_id = k.case_id
+           JOIN outputs o ON o.run = r.run AND o.side = ? AND o.case_id = k.case_id
+           LEFT JOIN rankings g ON g.run = r.run AND g.side = o.side AND g.case_id = k.case_id
+                                AND g.document_id = j.document_id
+           WHERE r.run = ? ORDER BY k.position, j.document_id""",
+        [side, run],
+    ).fetchnumpy()
+    return RankingRows(
+        case_ids=_objects(outputs["case_id"]),
+        status=_objects(outputs["status"]),
+        truncated=np.asarray(outputs["truncated"], dtype=bool),
+        crossing=np.asarray(outputs["crossing"], dtype=np.int64),
+        offsets=_offsets(outputs["retrieved"]),
+        scores=np.asarray(scores["score"], dtype=np.float64),
+        judged_offsets=_offsets(outputs["judged"]),
+        judged_grade=np.asarray(judged["grade"], dtype=np.int64),
+        judged_score=np.asarray(judged["score"], dtype=np.float64),
+        judged_position=np.asarray(judged["position"], dtype=np.int64),
+    )
+
+
+def case_values(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> dict[str, CaseValues]:
+    """Every measured metric of one side, by name, in suite order."""
+    rows = connection.execute(
+        """SELECT m.metric, m.case_id, coalesce(m.value, 'nan'::DOUBLE) AS value, m.status
+           FROM case_metrics m JOIN runs r ON r.run = m.run
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = m.case_id
+           WHERE m.run = ? AND m.side = ? ORDER BY m.metric, k.position""",
+        [run, side],
+    ).fetchnumpy()
+    metrics = _objects(rows["metric"])
+    names, starts = np.unique(metrics.astype(str), return_index=True)
+    ends = [*starts[1:], len(metrics)]
+    return {
+        str(name): CaseValues(
+            metric=str(name),
+            case_ids=_objects(rows["case_id"][start:end]),
+            values=np.asarray(rows["value"][start:end], dtype=np.float64),
+            status=_objects(rows["status"][start:end]),
+        )
+        for name, start, end in zip(names, starts, ends, strict=True)
+    }
+
+
+def rule_results(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[RuleResult, ...]:
+    """The stored outcome of every rule, in the order of the suite."""
+    rows = connection.execute(
+        f"SELECT {', '.join(RULE_COLUMNS)} FROM rules WHERE run = ? ORDER BY position", [run]
+    ).fetchall()
+    at = RULE_COLUMNS.index("outcome")
+    return tuple(RuleResult(*row[:at], Outcome(row[at]), *row[at + 1 :]) for row in rows)
+
+
+def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
+
+
+def _objects(column: NDArray[np.object_]) -> NDArray[np.object_]:
+    """DuckDB gives text as object arrays, masked where a NULL could stand; none of these columns holds one."""
+    return np.asarray(column, dtype=object)

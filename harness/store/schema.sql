@@ -1,0 +1,197 @@
+-- One row per thing that happened, keyed so that a step done twice leaves one copy.
+-- IDs are VARCHAR everywhere: "007", "1e2" and "100" are three IDs.
+
+CREATE TABLE IF NOT EXISTS suites (
+    suite_digest   VARCHAR PRIMARY KEY,   -- digest of the lock
+    suite          VARCHAR NOT NULL,
+    data_digest    VARCHAR NOT NULL,      -- the part of the lock that outputs depend on
+    policy_digest  VARCHAR NOT NULL,      -- the part that only the decision depends on
+    lock           VARCHAR NOT NULL       -- suite.lock.json
+);
+
+CREATE TABLE IF NOT EXISTS cases (
+    suite_digest VARCHAR NOT NULL,
+    position     BIGINT  NOT NULL,        -- suite order, from 0
+    case_id      VARCHAR NOT NULL,
+    role         VARCHAR NOT NULL,
+    case_group   VARCHAR NOT NULL,
+    answerable   BOOLEAN NOT NULL,
+    text         VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS case_attributes (
+    suite_digest VARCHAR NOT NULL,
+    case_id      VARCHAR NOT NULL,
+    name         VARCHAR NOT NULL,
+    type         VARCHAR NOT NULL,        -- text | integer | number | boolean
+    value        VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS documents (    -- judged documents and those that a run put among its first ten
+    suite_digest VARCHAR NOT NULL,
+    document_id  VARCHAR NOT NULL,
+    head         VARCHAR NOT NULL         -- the first 200 characters
+);
+
+CREATE TABLE IF NOT EXISTS judgements (
+    suite_digest VARCHAR NOT NULL,
+    case_id      VARCHAR NOT NULL,
+    document_id  VARCHAR NOT NULL,
+    grade        INTEGER NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS slices (
+    suite_digest VARCHAR NOT NULL,
+    slice        VARCHAR NOT NULL,
+    definition   VARCHAR NOT NULL,        -- the SQL condition it was frozen from
+    critical     BOOLEAN NOT NULL,
+    min_support  BIGINT  NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS slice_members (
+    suite_digest VARCHAR NOT NULL,
+    slice        VARCHAR NOT NULL,
+    case_id      VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS runs (
+    run           VARCHAR PRIMARY KEY,    -- digest of the inputs
+    suite         VARCHAR NOT NULL,
+    suite_digest  VARCHAR NOT NULL,
+    suite_place   VARCHAR NOT NULL,       -- where the suite's folder was
+    candidate     VARCHAR NOT NULL,
+    parent        VARCHAR,                -- NULL under --parent none
+    decision      VARCHAR,                -- PASS | FAIL | UNDECIDED; NULL until decided
+    exploratory   BOOLEAN,
+    reading       BIGINT,                 -- how many runs had read these promotion outcomes, this one included
+    remarks       VARCHAR[],
+    policy_digest VARCHAR,                -- of the rules that decided
+    started_at    TIMESTAMP NOT NULL,
+    version       VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS steps (        -- a step stands here once all it writes is committed
+    run     VARCHAR NOT NULL,
+    step    VARCHAR NOT NULL,             -- outputs:candidate | outputs:parent | measured | decided
+    seconds DOUBLE
+);
+
+CREATE TABLE IF NOT EXISTS releases (
+    run         VARCHAR NOT NULL,
+    side        VARCHAR NOT NULL,         -- candidate | parent
+    release     VARCHAR NOT NULL,
+    place       VARCHAR NOT NULL,
+    content_id  VARCHAR NOT NULL,
+    output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
+    interaction VARCHAR NOT NULL,
+    meaning     VARCHAR NOT NULL,         -- JSON
+    runtime     VARCHAR NOT NULL          -- JSON
+);
+
+CREATE TABLE IF NOT EXISTS outputs (
+    run          VARCHAR NOT NULL,
+    side         VARCHAR NOT NULL,
+    release      VARCHAR NOT NULL,
+    case_id      VARCHAR NOT NULL,
+    status       VARCHAR NOT NULL,        -- ok | missing | failed
+    reason       VARCHAR NOT NULL,
+    input_digest VARCHAR,                 -- of the rendered text
+    tokens_kept  BIGINT,
+    tokens_lost  BIGINT,
+    retrieved    BIGINT  NOT NULL,        -- rows of the ranking
+    crossing     BIGINT  NOT NULL         -- size of a tied group across the depth that isn't stored whole, else 0
+);
+
+CREATE TABLE IF NOT EXISTS rankings (
+    run         VARCHAR NOT NULL,
+    side        VARCHAR NOT NULL,
+    release     VARCHAR NOT NULL,
+    case_id     VARCHAR NOT NULL,
+    position    INTEGER NOT NULL,         -- from 1, in the suite's total order
+    document_id VARCHAR NOT NULL,
+    score       DOUBLE  NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS cut_documents ( -- documents that the model did not see whole
+    run         VARCHAR NOT NULL,
+    side        VARCHAR NOT NULL,
+    document_id VARCHAR NOT NULL,
+    tokens_kept BIGINT  NOT NULL,
+    tokens_lost BIGINT  NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found to hold besides: counted, not dropped
+    run    VARCHAR NOT NULL,
+    side   VARCHAR NOT NULL,
+    kind   VARCHAR NOT NULL,
+    count  BIGINT  NOT NULL,
+    detail VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS case_metrics (
+    run     VARCHAR NOT NULL,
+    side    VARCHAR NOT NULL,
+    release VARCHAR NOT NULL,
+    metric  VARCHAR NOT NULL,
+    case_id VARCHAR NOT NULL,
+    value   DOUBLE,                       -- NULL unless scored
+    status  VARCHAR NOT NULL              -- scored | missing | failed | undefined | not-applicable
+);
+
+CREATE TABLE IF NOT EXISTS summaries (    -- promotion role
+    run      VARCHAR NOT NULL,
+    side     VARCHAR NOT NULL,
+    slice    VARCHAR NOT NULL,
+    metric   VARCHAR NOT NULL,
+    value    DOUBLE,
+    low      DOUBLE,
+    high     DOUBLE,
+    n_scored BIGINT NOT NULL,
+    n_total  BIGINT NOT NULL,
+    n_groups BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS deltas (       -- promotion role, candidate minus parent over paired cases
+    run              VARCHAR NOT NULL,
+    slice            VARCHAR NOT NULL,
+    metric           VARCHAR NOT NULL,
+    delta            DOUBLE,
+    low              DOUBLE,
+    high             DOUBLE,
+    mde              DOUBLE,
+    n_cases          BIGINT NOT NULL,
+    n_groups         BIGINT NOT NULL,
+    n_changed_groups BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS transitions (
+    run        VARCHAR NOT NULL,
+    criterion  VARCHAR NOT NULL,          -- when a case counts as right
+    case_id    VARCHAR NOT NULL,
+    transition VARCHAR NOT NULL           -- both-right | parent-only | candidate-only | both-wrong-same | both-wrong-different
+);
+
+CREATE TABLE IF NOT EXISTS rules (
+    run          VARCHAR NOT NULL,
+    position     INTEGER NOT NULL,
+    id           VARCHAR NOT NULL,
+    kind         VARCHAR NOT NULL,
+    metric       VARCHAR NOT NULL,
+    slice        VARCHAR NOT NULL,
+    outcome      VARCHAR NOT NULL,        -- PASS | FAIL | UNDECIDED | WAIVED
+    reason       VARCHAR NOT NULL,
+    critical     BOOLEAN NOT NULL,
+    value        DOUBLE,
+    parent_value DOUBLE,
+    delta        DOUBLE,
+    low          DOUBLE,
+    high         DOUBLE,
+    margin       DOUBLE,
+    n_cases      BIGINT NOT NULL,
+    n_groups     BIGINT NOT NULL,
+    p            DOUBLE,
+    p_adjusted   DOUBLE,
+    mde          DOUBLE,
+    method       VARCHAR,
+    finding      VARCHAR                  -- what a waiver of a FAIL names
+);

@@ -1,0 +1,82 @@
+-- Plain names for the questions people ask. Each view has `run`, so add: WHERE run LIKE 'ab12%'.
+
+-- Candidate minus parent on every case and metric, with the case's text.
+CREATE OR REPLACE VIEW case_deltas AS
+SELECT c.run, k.role, c.metric, c.case_id, k.case_group, p.value AS parent_value, c.value AS candidate_value,
+       c.value - p.value AS delta, c.status AS candidate_status, p.status AS parent_status, k.text
+FROM case_metrics c
+JOIN runs r ON r.run = c.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = c.case_id
+LEFT JOIN case_metrics p ON p.run = c.run AND p.side = 'parent' AND p.metric = c.metric AND p.case_id = c.case_id
+WHERE c.side = 'candidate';
+
+-- Promotion cases on which the candidate lost most, worst first.
+CREATE OR REPLACE VIEW worst_regressions AS
+SELECT run, metric, case_id, parent_value, candidate_value, delta, text
+FROM case_deltas WHERE role = 'promotion' AND delta < 0
+ORDER BY run, metric, delta, case_id;
+
+-- Every slice and metric: both sides, the difference, its interval, and what it rests on.
+CREATE OR REPLACE VIEW slice_scoreboard AS
+SELECT c.run, c.slice, c.metric, p.value AS parent_value, c.value AS candidate_value, d.delta, d.low, d.high,
+       c.n_scored, c.n_total, c.n_groups, d.mde
+FROM summaries c
+LEFT JOIN summaries p ON p.run = c.run AND p.side = 'parent' AND p.slice = c.slice AND p.metric = c.metric
+LEFT JOIN deltas d ON d.run = c.run AND d.slice = c.slice AND d.metric = c.metric
+WHERE c.side = 'candidate'
+ORDER BY c.run, c.slice, c.metric;
+
+-- How many promotion cases of each slice went from right to wrong, and the other way.
+CREATE OR REPLACE VIEW transition_counts AS
+SELECT t.run, t.criterion, m.slice, t.transition, count(*) AS cases
+FROM transitions t
+JOIN runs r ON r.run = t.run
+JOIN (SELECT suite_digest, slice, case_id FROM slice_members
+      UNION ALL SELECT suite_digest, 'all', case_id FROM cases) m
+  ON m.suite_digest = r.suite_digest AND m.case_id = t.case_id
+GROUP BY ALL
+ORDER BY t.run, t.criterion, m.slice, t.transition;
+
+-- What each side put first, with the judgement it has (NULL: nobody judged it).
+CREATE OR REPLACE VIEW first_answers AS
+SELECT g.run, g.side, k.role, g.case_id, k.text, g.document_id, d.head, g.score, j.grade
+FROM rankings g
+JOIN runs r ON r.run = g.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id
+LEFT JOIN documents d ON d.suite_digest = r.suite_digest AND d.document_id = g.document_id
+LEFT JOIN judgements j
+  ON j.suite_digest = r.suite_digest AND j.case_id = g.case_id AND j.document_id = g.document_id
+WHERE g.position = 1
+ORDER BY g.run, g.side, k.position;
+
+-- Documents among the candidate's first ten that nobody judged: what a judge should read next.
+CREATE OR REPLACE VIEW judging_queue AS
+SELECT g.run, g.case_id, k.text, g.position, g.document_id, d.head
+FROM rankings g
+JOIN runs r ON r.run = g.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id AND k.role = 'promotion'
+LEFT JOIN documents d ON d.suite_digest = r.suite_digest AND d.document_id = g.document_id
+LEFT JOIN judgements j
+  ON j.suite_digest = r.suite_digest AND j.case_id = g.case_id AND j.document_id = g.document_id
+WHERE g.side = 'candidate' AND g.position <= 10 AND (j.grade IS NULL OR j.grade < 0)
+ORDER BY g.run, g.position, k.position;
+
+-- Cases whose text the model did not see whole.
+CREATE OR REPLACE VIEW cut_cases AS
+SELECT o.run, o.side, o.case_id, o.tokens_kept, o.tokens_lost, k.text
+FROM outputs o
+JOIN runs r ON r.run = o.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
+WHERE o.tokens_lost > 0
+ORDER BY o.run, o.side, o.tokens_lost DESC, o.case_id;
+
+-- Cases without an output, and why.
+CREATE OR REPLACE VIEW cases_without_output AS
+SELECT o.run, o.side, o.case_id, o.status, o.reason FROM outputs o WHERE o.status <> 'ok'
+ORDER BY o.run, o.side, o.case_id;
+
+-- The rules that did not pass, most serious first.
+CREATE OR REPLACE VIEW open_rules AS
+SELECT run, id, outcome, metric, slice, delta, low, high, margin, p_adjusted, n_groups, reason
+FROM rules WHERE outcome <> 'PASS'
+ORDER BY run, CASE outcome WHEN 'FAIL' THEN 0 WHEN 'UNDECIDED' THEN 1 ELSE 2 END, position;

@@ -1,0 +1,70 @@
+"""A suite in memory: its cases, documents and judgements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from harness.suite.definition import Role, SuiteDefinition
+
+Attribute: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One query. `attributes` are its further keys, each of one type throughout the suite; absent where null.
+
+    Cases of one `group` depend on one another. `answerable` is False where no document is meant to be relevant.
+    """
+
+    id: str
+    text: str
+    role: Role
+    group: str
+    answerable: bool
+    attributes: Mapping[str, Attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the corpus; an empty text keeps its ID."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How relevant a document is to a case: grades above 0 are relevant."""
+
+    case_id: str
+    document_id: str
+    grade: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was left out by the suite's own policy, and what deserves a look."""
+
+    dangling_dropped: int
+    unjudged_dropped: int
+    empty_documents: int
+    near_equal_ids: int
+    shared_ids: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A loaded suite. Cases, documents and judgements stand in the order of their files.
+
+    `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes.
+    """
+
+    definition: SuiteDefinition
+    folder: Path
+    cases: tuple[Case, ...]
+    documents: tuple[Document, ...]
+    judgements: tuple[Judgement, ...]
+    files: Mapping[str, str]
+    counts: Counts
+    warnings: tuple[str, ...]

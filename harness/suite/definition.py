@@ -1,0 +1,141 @@
+"""The schema of `suite.toml`."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.gate.rule import Guards, Rule, Uncertainty
+
+Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
+Text = Annotated[str, Field(min_length=1)]
+Role: TypeAlias = Literal["train", "development", "calibration", "promotion"]
+Task: TypeAlias = Literal[
+    "retrieval",
+    "reranking",
+    "classification",
+    "multilabel",
+    "regression",
+    "similarity",
+    "entity",
+    "answer",
+    "multiple-choice",
+]
+Format: TypeAlias = Literal["beir", "trec", "mteb", "squad", "conll", "table", "jsonl"]
+
+ALL = "all"
+
+
+class Source(BaseModel):
+    """Where the data lie. `path` is from the suite's folder, the other files are from `path`."""
+
+    model_config = Strict
+
+    format: Format
+    path: Text = "."
+    corpus: Text | None = None
+    queries: Text | None = None
+    qrels: Text | None = None
+
+
+class CasePolicy(BaseModel):
+    """`[cases]`: which attributes name role and group, and what becomes of cases that lack something.
+
+    `role` is an attribute, or a role for every qrels file; without it every case is promotion.
+    """
+
+    model_config = Strict
+
+    role: Text | Annotated[dict[str, Role], Field(min_length=1)] | None = None
+    group: Text | None = None
+    unjudged: Literal["refuse", "drop"] = "refuse"
+    dangling: Literal["refuse", "drop"] = "refuse"
+    missing: Literal["undecided", "zero"] = "undecided"
+
+
+class RankingPolicy(BaseModel):
+    """`[ranking]`: how scores become an order. A live score is rounded to `grid` before ordering.
+
+    `max_judged_gap` is how far the candidate's Judged@k may fall below its parent's before a FAIL is UNDECIDED.
+    """
+
+    model_config = Strict
+
+    depth: Annotated[int, Field(gt=0)] = 100
+    ties: Literal["expected", "trec"] = "expected"
+    self_match: Literal["keep", "drop"] = "keep"
+    no_relevant: Literal["not-applicable", "zero"] = "not-applicable"
+    grid: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-6
+    max_judged_gap: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class MetricPolicy(BaseModel):
+    """`[metrics.policy]`: what the metrics of spans and answers leave open."""
+
+    model_config = Strict
+
+    empty: Literal["one", "zero", "leave-out"] = "one"
+    scheme: Literal["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"] = "IOB2"
+
+
+class Metrics(BaseModel):
+    """`[metrics]`: names as in ir_measures."""
+
+    model_config = Strict
+
+    primary: Text
+    report: list[Text] = []
+    policy: MetricPolicy = MetricPolicy()
+
+
+class Slice(BaseModel):
+    """A named subset: the cases for which the SQL condition holds. `min_support` counts groups."""
+
+    model_config = Strict
+
+    name: Text
+    where: Text
+    critical: bool = False
+    min_support: Annotated[int, Field(ge=1)] = 20
+
+
+class Budget(BaseModel):
+    """`[budget]`: how many runs may read the promotion outcomes before further ones are UNDECIDED."""
+
+    model_config = Strict
+
+    promotion_reads: Annotated[int, Field(ge=1)] | None = None
+
+
+class SuiteDefinition(BaseModel):
+    """`suite.toml` as it was written, defaults filled in."""
+
+    model_config = Strict
+
+    schema_: Annotated[Literal["harness.suite.v1"], Field(alias="schema")]
+    name: Annotated[str, Field(pattern=r"^[^\s./\\\x00-\x1f][^/\\\x00-\x1f]*$")]
+    task: Task
+    source: Source
+    license: str | None = None
+    revision: str | None = None
+    cases: CasePolicy = CasePolicy()
+    ranking: RankingPolicy = RankingPolicy()
+    metrics: Metrics
+    slices: list[Slice] = []
+    uncertainty: Uncertainty = Uncertainty()
+    rules: list[Rule] = []
+    guards: Guards | None = None
+    budget: Budget = Budget()
+
+    @property
+    def guarded_slices(self) -> tuple[str, ...]:
+        """Slices under guard: `every` means every declared one."""
+        if self.guards is None:
+            return ()
+        return tuple(each.name for each in self.slices) if self.guards.slices == "every" else tuple(self.guards.slices)
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Every metric that a run must measure, as written, each once: primary, reported, ruled, guarded."""
+        ruled = [rule.metric for rule in self.rules if rule.kind != "invariant"]
+        guarded = self.guards.metrics if self.guards else []
+        return tuple(dict.fromkeys([self.metrics.primary, *self.metrics.report, *ruled, *guarded]))

@@ -1,0 +1,175 @@
+"""Lines of a data file, and the JSON objects on them, each with its place."""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeAlias, Union
+
+from harness.errors import Misconfigured, NotFound
+
+JsonValue: TypeAlias = Union[None, bool, int, float, str, list["JsonValue"], dict[str, "JsonValue"]]
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a line of a file, counted from 1."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path} line {self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its end."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One JSON object."""
+
+    place: Place
+    keys: JsonObject
+
+
+def refuse(where: Place | Path, found: str, expected: str, mend: str) -> NoReturn:
+    """Raises Misconfigured about a place."""
+    raise Misconfigured(str(where), found=found, expected=expected, mend=mend)
+
+
+def shown(text: str) -> str:
+    """A text as an error message may print it: quoted, on one line, of bounded length."""
+    quoted = repr(text[:60])
+    return quoted if len(text) <= 60 else f"{quoted[:-1]}…{quoted[-1]} ({len(text)} characters)"
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Lines that aren't blank. They end at a line feed only, for U+2028 and its like may stand within a text.
+
+    A carriage return before it and a byte order mark before all are no part of the text.
+    Raises NotFound for a file that isn't there, Misconfigured for bytes that aren't UTF-8 and for NUL.
+    """
+    try:
+        with path.open("rb") as stream:
+            for number, raw in enumerate(stream, 1):
+                if number == 1:
+                    raw = raw.removeprefix(BYTE_ORDER_MARK)
+                text = _decoded(raw.removesuffix(b"\n").removesuffix(b"\r"), path, number)
+                if text.strip(" \t"):
+                    yield Line(Place(path, number), text)
+    except FileNotFoundError:
+        raise NotFound(
+            str(path), found="no such file", expected="a data file of the suite",
+            mend="Check `source` in suite.toml, or put the file there.",
+        ) from None  # fmt: skip
+    except OSError as error:
+        refuse(path, error.strerror or str(error), "a file that can be read", "Check `source` in suite.toml.")
+
+
+def read_objects(path: Path) -> Iterator[Entry]:
+    """JSON objects, one a line.
+
+    Raises as `read_lines`, and Misconfigured for what isn't one JSON object, a key given twice, a number that
+    isn't finite, and text that UTF-8 cannot say or that holds NUL.
+    """
+    for line in read_lines(path):
+        try:
+            value: JsonValue = _DECODER.decode(line.text)
+        except (ValueError, RecursionError) as error:
+            refuse(line.place, f"no JSON object: {error}", "one JSON object a line", "Correct that line.")
+        if not isinstance(value, dict):
+            refuse(line.place, f"{_kind(value)}, no JSON object", "one JSON object a line", "Correct that line.")
+        # A lone surrogate or a NUL can only come from an escape, and few lines have one.
+        if "\\u" in line.text:
+            _check_text(value, line.place)
+        yield Entry(line.place, value)
+
+
+def text_of(entry: Entry, key: str) -> str:
+    """A key that must be there and be text."""
+    if key not in entry.keys:
+        refuse(entry.place, f"no `{key}`", f"`{key}`, as text", f"Add `{key}` to that line.")
+    value = entry.keys[key]
+    if not isinstance(value, str):
+        written = json.dumps(value)
+        example = f'Write "{key}": "{written}".' if _kind(value) == "a number" else f"Make `{key}` text."
+        refuse(entry.place, f"`{key}` is {_kind(value)}", f"text (IDs are text: 7, 07 and 7.0 are three)", example)
+    return value
+
+
+def checked_id(value: str, where: Place) -> str:
+    """An ID that isn't blank."""
+    if not value.strip():
+        refuse(where, f"a blank ID, {shown(value)}", "an ID with at least one visible character", "Give it an ID.")
+    return value
+
+
+def _decoded(raw: bytes, path: Path, number: int) -> str:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        refuse(
+            Place(path, number), f"byte {error.start + 1} of the line isn't UTF-8", "a UTF-8 file",
+            "Convert the file to UTF-8.",
+        )  # fmt: skip
+    if "\0" in text:
+        refuse(Place(path, number), "a NUL character", "text without NUL", "Take it out; the file may be damaged.")
+    return text
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    keys = dict(pairs)
+    if len(keys) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {shown(twice)} stands twice")
+    return keys
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+
+
+def _check_text(value: JsonValue, where: Place) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            refuse(where, "a NUL character", "text without NUL", "Take the \\u0000 out.")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            unit = ord(value[error.start])
+            refuse(where, f"half a surrogate pair, \\u{unit:04x}", "whole characters", "Correct or remove the escape.")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, where)
+            _check_text(inner, where)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_text(inner, where)
+
+
+def _kind(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "null")

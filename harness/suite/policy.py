@@ -1,0 +1,155 @@
+"""Whether what a suite demands can be judged at all."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.errors import Misconfigured
+from harness.gate.rule import Rule
+from harness.identity import canonical_json
+from harness.metric.name import parse
+from harness.output.toml import Key, nearest, place
+from harness.suite.definition import ALL, SuiteDefinition
+
+COUNTS = ("missing", "failed", "non-finite", "truncated", "tied")
+"""Counts that an invariant rule may hold to a value."""
+
+
+def check(definition: SuiteDefinition, path: Path) -> None:
+    """Raises Misconfigured, with the line in `path`, for parts of a definition that contradict each other."""
+    _unique(path, [((("slices", i, "name")), each.name) for i, each in enumerate(definition.slices)])
+    _unique(path, [((("rules", i, "id")), rule.id) for i, rule in enumerate(definition.rules)])
+    _unique(path, [(("metrics", "report"), name) for name in definition.metrics.report])
+    if definition.guards:
+        _unique(path, [(("guards", "metrics"), name) for name in definition.guards.metrics])
+        _unique(path, [(("guards", "slices"), name) for name in definition.guarded_slices])
+    for position, each in enumerate(definition.slices):
+        if each.name == ALL:
+            raise Misconfigured(
+                place(path, "slices", position, "name"), found=f"a slice called {ALL!r}",
+                expected=f"another name: {ALL!r} is every case of a role and always there", mend="Rename the slice.",
+            )  # fmt: skip
+    for position, rule in enumerate(definition.rules):
+        _check_rule(definition, path, position, rule)
+    for name in definition.guarded_slices:
+        _known_slice(definition, path, ("guards", "slices"), name)
+    for keys, name in _metrics(definition):
+        _check_metric(definition, path, keys, name)
+    try:
+        canonical_json(definition.model_dump(mode="json"))
+    except ValueError as error:
+        raise Misconfigured(
+            str(path), found=str(error), expected="numbers that JSON can hold (whole ones below 2**53)",
+            mend="Use a smaller number.",
+        ) from error  # fmt: skip
+
+
+def check_demands(definition: SuiteDefinition, path: Path) -> None:
+    """Raises Misconfigured for a policy that may not be frozen.
+
+    No rule at all; a critical slice that no headline or floor rule judges; guards over nothing, or with so few
+    draws that none could reject: the smallest p-value, 1 / (draws + 1), times the family must reach alpha.
+    """
+    if not definition.rules and not definition.guards:
+        raise Misconfigured(
+            str(path), found="no rule", expected="at least one [[rules]] entry: without one every candidate would pass",
+            mend=f'Add [[rules]] with id = "headline", kind = "no-worse", metric = "{definition.metrics.primary}", '
+            "margin = 0.02.",
+        )  # fmt: skip
+    judged = {rule.slice for rule in definition.rules if rule.kind != "invariant"}
+    for position, each in enumerate(definition.slices):
+        if each.critical and each.name not in judged:
+            raise Misconfigured(
+                place(path, "slices", position, "critical"), found=f"critical slice {each.name!r} has no rule",
+                expected="a no-worse, at-least or at-most rule over every critical slice",
+                mend=f'Add [[rules]] with slice = "{each.name}", or take `critical` out.',
+            )  # fmt: skip
+    if definition.guards:
+        _check_draws(definition, path, len(definition.guarded_slices) * len(definition.guards.metrics))
+
+
+def _check_draws(definition: SuiteDefinition, path: Path, members: int) -> None:
+    if not members:
+        raise Misconfigured(
+            place(path, "guards"), found="guards over no slice", expected="at least one slice under guard",
+            mend='Declare [[slices]], or write slices = ["all"] under [guards].',
+        )  # fmt: skip
+    # Rounded, for 1 - 0.9 is a little less than 0.1.
+    alpha = round(1 - definition.uncertainty.level, 12)
+    draws = definition.uncertainty.draws
+    if round(draws * alpha, 9) < 2 * members:
+        needed = next(n for n in range(draws, 10**12) if round(n * alpha, 9) >= 2 * members) if alpha else 0
+        raise Misconfigured(
+            place(path, "uncertainty", "draws"), found=f"{draws} draws for {members} guards at level {1 - alpha:g}",
+            expected=f"at least {needed}: with fewer no guard could be shown worse",
+            mend=f"Write draws = {needed} under [uncertainty].",
+        )  # fmt: skip
+
+
+def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Rule) -> None:
+    if rule.id.startswith("guard:"):
+        raise Misconfigured(
+            place(path, "rules", position, "id"), found=f"rule ID {rule.id!r}",
+            expected="an ID that doesn't begin with guard:, as those of guards do", mend="Rename the rule.",
+        )  # fmt: skip
+    _known_slice(definition, path, ("rules", position, "slice"), rule.slice)
+    if rule.kind != "invariant":
+        return
+    if rule.metric not in COUNTS:
+        meant = nearest(rule.metric, COUNTS)
+        raise Misconfigured(
+            place(path, "rules", position, "metric"), found=f"an invariant over {rule.metric!r}",
+            expected=f"a count: {', '.join(COUNTS)}",
+            mend=f"Did you mean {meant!r}?" if meant else "A metric is held by at-least or at-most.",
+        )  # fmt: skip
+    if rule.value is None or rule.value < 0 or rule.value != int(rule.value):
+        raise Misconfigured(
+            place(path, "rules", position, "value"), found=f"a count of {rule.value}",
+            expected="a whole number from 0", mend="Invariants are exact: write value = 0.",
+        )  # fmt: skip
+
+
+def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str]]:
+    yield ("metrics", "primary"), definition.metrics.primary
+    for name in definition.metrics.report:
+        yield ("metrics", "report"), name
+    for position, rule in enumerate(definition.rules):
+        if rule.kind != "invariant":
+            yield ("rules", position, "metric"), rule.metric
+    for name in definition.guards.metrics if definition.guards else []:
+        yield ("guards", "metrics"), name
+
+
+def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
+    try:
+        metric = parse(name)
+    except Misconfigured as error:
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r}: {error.found}", expected=error.expected, mend=error.mend
+        ) from error
+    if metric.cutoff is not None and metric.cutoff > definition.ranking.depth:
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} looks at {metric.cutoff} documents",
+            expected=f"a cut-off within [ranking] depth = {definition.ranking.depth}",
+            mend=f"Lower the cut-off, or write depth = {metric.cutoff} under [ranking].",
+        )  # fmt: skip
+
+
+def _known_slice(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
+    known = [ALL, *(each.name for each in definition.slices)]
+    if name not in known:
+        meant = nearest(name, known)
+        raise Misconfigured(
+            place(path, *keys), found=f"slice {name!r}", expected=f"a declared slice: {', '.join(known)}",
+            mend=f"Did you mean {meant!r}?" if meant else "Declare it under [[slices]].",
+        )  # fmt: skip
+
+
+def _unique(path: Path, names: Sequence[tuple[tuple[Key, ...], str]]) -> None:
+    seen: dict[str, tuple[Key, ...]] = {}
+    for keys, name in names:
+        if name in seen:
+            raise Misconfigured(
+                place(path, *keys), found=f"{name!r} stands twice (first at {place(path, *seen[name])})",
+                expected="names that are unique", mend="Rename or remove one of the two.",
+            )  # fmt: skip
+        seen[name] = keys

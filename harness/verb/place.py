@@ -1,0 +1,61 @@
+"""Where a command looks: the project's folder, its suites and releases, the store, what is written for a run."""
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import NotFound
+from harness.store.connection import Store
+
+ROOMS = ("suites", "releases")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A project: the nearest folder upwards that holds `suites/` or `releases/`, else the current one."""
+
+    root: Path
+    store: Store
+
+    def suite(self, name: str) -> Path:
+        """The folder of a suite, by path or by name. Raises NotFound."""
+        return self._find("suite", name, "suite.toml")
+
+    def release(self, name: str) -> Path:
+        """The folder of a release, by path or by name. Raises NotFound."""
+        return self._find("release", name, "release.toml")
+
+    def report(self, run: str) -> Path:
+        """The folder of a run's report."""
+        return self.root / "reports" / run
+
+    def bundle(self, release_folder: Path, run: str) -> Path:
+        """The folder of the bundle that a run gave a release."""
+        return release_folder / "bundles" / run
+
+    def shown(self, path: Path) -> str:
+        """A path as the project names it, from its root where it lies below it."""
+        path = Path(os.path.abspath(path))
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+
+    def _find(self, what: str, name: str, file: str) -> Path:
+        for folder in (Path(name), self.root / f"{what}s" / name):
+            if (folder / file).is_file():
+                return Path(os.path.abspath(folder))
+        shelf = self.root / f"{what}s"
+        there = sorted(entry.parent.name for entry in shelf.glob(f"*/{file}"))
+        near = difflib.get_close_matches(name, there, n=1)
+        raise NotFound(
+            f"{what} {name!r}",
+            found=f"no {file} in {name} or {self.shown(shelf / name)}",
+            expected=f"a folder that holds {file}",
+            mend=f"Did you mean {near[0]!r}?" if near else f"There is: {', '.join(there) or f'no {what} yet'}.",
+        )
+
+
+def find_place(start: Path | None = None, store: str | None = None) -> Place:
+    """The project that `start` (the current folder) lies in; `store` names another store file."""
+    start = (start or Path.cwd()).resolve()
+    root = next((folder for folder in (start, *start.parents) if any((folder / room).is_dir() for room in ROOMS)), start)
+    return Place(root, Store(Path(store).resolve() if store else root / ".harness" / "store.duckdb"))
