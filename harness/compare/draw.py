@@ -71,23 +71,44 @@ class SignFlips:
 
 def over_draws(statistics: Sequence[ByGroup], draws: Draws) -> Floats:
     """Every statistic in every draw: [k, draws]. One matrix product per block for all that add up."""
-    columns, spans = _side_by_side(statistics, draws.n_groups)
-    rows = max(1, CELLS // max(draws.n_groups, columns.shape[1]))
+    columns = _Columns()
+    places = [columns.add(statistic.columns) if isinstance(statistic, Additive) else [] for statistic in statistics]
+    matrix = columns.matrix(draws.n_groups)
     result = np.empty((len(statistics), draws.draws))
     done = 0
-    for block in draws.blocks(rows):
+    for block in draws.blocks(max(1, CELLS // max(matrix.shape))):
         here = slice(done, done + len(block))
-        sums = block @ columns
-        for i, statistic in enumerate(statistics):
+        sums = (block @ matrix).T
+        for row, statistic, place in zip(result, statistics, places, strict=True):
             if isinstance(statistic, Additive):
-                result[i, here] = statistic.finish(sums[:, spans[i]])
+                # One memory layout for `finish`, however many statistics share the block.
+                row[here] = statistic.finish(np.ascontiguousarray(sums[place].T))
             else:
-                result[i, here] = statistic.of(block)
+                row[here] = statistic.of(block)
         done += len(block)
     return result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    columns: Floats
-    spans: list[Floats]
+    """Columns to be multiplied, each once: the metrics of one slice share the sizes of its groups."""
+
+    def __init__(self) -> None:
+        self._place: dict[bytes, int] = {}
+        self._columns: list[Floats] = []
+
+    def add(self, columns: Floats) -> list[int]:
+        places = []
+        for column in columns.T:
+            place = self._place.setdefault(column.tobytes(), len(self._columns))
+            if place == len(self._columns):
+                self._columns.append(column)
+            places.append(place)
+        return places
+
+    def matrix(self, n_groups: int) -> Floats:
+        return np.stack(self._columns, axis=1) if self._columns else np.empty((n_groups, 0))
+
+
+def _sizes(draws: int, rows: int) -> Iterator[int]:
+    for start in range(0, draws, rows):
+        yield min(rows, draws - start)

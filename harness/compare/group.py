@@ -31,6 +31,9 @@ class ByGroup(Protocol):
     def of(self, counts: Floats) -> Floats:
         """The statistic [b] under counts [b, g]; NaN where undefined."""
 
+    def whole(self) -> float:
+        """The statistic where every group counts once, computed as `of` does."""
+
     def leave_one_out(self) -> Floats:
         """The statistic [p] without one group at a time, in the order of `present`."""
 
@@ -45,6 +48,9 @@ class Additive:
 
     def of(self, counts: Floats) -> Floats:
         return self.finish(counts @ self.columns)
+
+    def whole(self) -> float:
+        return float(self.finish(self.columns.sum(axis=0, keepdims=True))[0])
 
     def leave_one_out(self) -> Floats:
         return self.finish(self.columns.sum(axis=0) - self.columns[self.present])
@@ -62,6 +68,9 @@ class Expanded:
         rows = max(1, CELLS // len(self.groups))
         blocks = [counts[start : start + rows] for start in range(0, len(counts), rows)]
         return np.concatenate([self.per_case(block[:, self.groups]) for block in blocks])
+
+    def whole(self) -> float:
+        return float(self.per_case(np.ones((1, len(self.groups))))[0])
 
     def leave_one_out(self) -> Floats:
         rows = max(1, CELLS // len(self.groups))

@@ -83,4 +83,4 @@ def exchanged_auroc(x: Floats, other: Floats, y: Floats, mask: Bools) -> Floats:
 
 
 def _exchanged_ranks(x: Floats, other: Floats, mask: Bools) -> Floats:
-    return np.where(mask, rankdata(other), rankdata(x))
+    return np.asarray(np.where(mask, rankdata(other), rankdata(x)))

@@ -72,7 +72,7 @@ class Mean:
         return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), _ratio, present)
 
     def differs(self, other: "Mean") -> Bools:
-        return self.values != other.values
+        return np.asarray(self.values != other.values)
 
     def exchanged(self, other: "Mean", mask: Bools) -> Floats:
         return np.asarray(np.where(mask, other.values, self.values).mean(axis=1))
@@ -162,7 +162,7 @@ class WeightedRank:
         return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
 
     def differs(self, other: "WeightedRank") -> Bools:
-        return self.x != other.x
+        return np.asarray(self.x != other.x)
 
     def exchanged(self, other: "WeightedRank", mask: Bools) -> Floats:
         ask = exchanged_spearman if self.kind == "spearman" else exchanged_auroc

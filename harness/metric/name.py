@@ -94,7 +94,7 @@ ALIASES: dict[str, str] = {
     "RPrec": "Rprec",
     "bpref": "Bpref",
     "BPref": "Bpref",
-    "rbp": "RBP",
+    "rbp": "RBP(p=0.9)",  # trec_eval's default; ir_measures' is 0.8
 }
 
 CANONICAL = re.compile(r"(?P<base>[A-Za-z]+)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)

@@ -107,6 +107,11 @@ def tied_cases(places: JudgedPlaces, *, depth: int) -> NDArray[np.bool_]:
     return np.bincount(case[start][mixed], minlength=len(places.retrieved)) > 0
 
 
+def case_sums(case: Ints, per_row: Floats, n: int) -> Floats:
+    """[n], the sum of a case's rows, one after the other, so that it depends on the case's own rows alone."""
+    return np.bincount(case, per_row, minlength=n).astype(np.float64, copy=False)
+
+
 def group_starts(case: Ints, above: Ints) -> Ints:
     """The first row of each run of rows that share case and `above`."""
     if len(case) == 0:

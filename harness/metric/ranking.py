@@ -4,6 +4,7 @@ Ideal gains and the number of relevant documents come from the judgements, never
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.errors import Misconfigured
 from harness.metric.name import MetricName
-from harness.metric.place import Floats, Ints, JudgedPlaces, place
+from harness.metric.place import Floats, Ints, JudgedPlaces, case_sums, place
 from harness.metric.ties import Groups, cascade, first_relevant, precision_sum, preference_sum
 from harness.output.case import OutputStatus
 from harness.output.value import CaseValues, Status
@@ -35,7 +36,7 @@ def values(name: MetricName, places: JudgedPlaces, *, depth: int, top_grade: int
             mend="Lower the cutoff, or raise `depth` in [ranking] and run again.",
         )
     # Rounding must not carry a mean of values in [0, 1] out of it.
-    return np.clip(FORMULAS[name.base](name, places, name.cutoff or depth, top_grade), 0.0, 1.0)
+    return np.clip(FORMULAS[name.base](_Asked(name, places, name.cutoff or depth, top_grade)), 0.0, 1.0)
 
 
 def relevant_counts(places: JudgedPlaces, rel: int = 1) -> Ints:
@@ -68,79 +69,125 @@ def case_values(
     return CaseValues(str(name), case_ids, found, status)
 
 
-def _ndcg(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a formula is given: the metric, the places, how far down it looks, and the suite's top grade."""
+
+    name: MetricName
+    places: JudgedPlaces
+    cut: int
+    top_grade: int
+
+    @property
+    def n(self) -> int:
+        return len(self.places.retrieved)
+
+    @property
+    def relevant(self) -> Floats:
+        """[j], 1 for a relevant document, else 0."""
+        return (self.places.grade >= self.name.rel).astype(np.float64)
+
+    @property
+    def counts(self) -> Ints:
+        """[n], relevant documents, retrieved or not."""
+        return relevant_counts(self.places, self.name.rel)
+
+    @property
+    def groups(self) -> Groups:
+        return Groups.of(self.places, self.relevant, self.cut)
+
+    def mean_inside(self, cut: int | Ints) -> Floats:
+        """[j], the chance that the document stands among the first `cut`; 0 when not retrieved."""
+        return np.clip(cut - self.places.above, 0, self.places.tied) / np.maximum(self.places.tied, 1)
+
+    def mean_worth(self, worth: Floats) -> Floats:
+        """[j], the mean of `worth` [cut] over the places that the document can take; 0 when not retrieved or below."""
+        places, cut = self.places, len(worth)
+        result = np.append(worth, 0.0)[np.minimum(places.above, cut)]  # -1, not retrieved, reads the 0 at the end
+        many = np.flatnonzero((places.tied > 1) & (places.above < cut))
+        above, tied = places.above[many], places.tied[many]
+        running = np.concatenate([[0.0], np.cumsum(worth)])
+        result[many] = (running[np.minimum(above + tied, cut)] - running[above]) / tied
+        return result
+
+    def sums(self, per_row: Floats) -> Floats:
+        """[n], each case's sum over its rows [j]."""
+        return case_sums(self.places.case, per_row, self.n)
+
+
+def _ndcg(asked: _Asked) -> Floats:
     """Source: Järvelin and Kekäläinen, Cumulated gain-based evaluation, 2002; exp-log2: Burges et al., 2005."""
+    places, cut = asked.places, asked.cut
     gain = np.maximum(places.grade, 0).astype(np.float64)
-    if name.param("dcg") == "exp-log2":
-        _refuse_grade(name, places, 1000)
+    if asked.name.param("dcg") == "exp-log2":
+        _refuse_grade(asked, 1000)
         gain = np.exp2(gain) - 1
     discount = 1 / np.log2(np.arange(cut) + 2.0)
-    best = np.lexsort((-gain, places.case))
-    rank = np.arange(len(gain)) - places.offsets[places.case]
+    case = places.case
+    best = np.lexsort((-gain, case))
+    rank = np.arange(len(gain)) - places.offsets[case]
     top = rank < cut
-    ideal = _sum(places, gain[best][top] * discount[rank[top]], top)
-    return _ratio(_sum(places, gain * _mean_worth(places, discount)), ideal)
+    ideal = case_sums(case[top], gain[best][top] * discount[rank[top]], asked.n)
+    return _ratio(asked.sums(gain * asked.mean_worth(discount)), ideal)
 
 
-def _average_precision(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    total = precision_sum(Groups.of(places, _binary(name, places), cut), cut, len(places.retrieved))
-    return _ratio(total, relevant_counts(places, name.rel))
+def _average_precision(asked: _Asked) -> Floats:
+    return _ratio(precision_sum(asked.groups, asked.cut, asked.n), asked.counts)
 
 
-def _reciprocal_rank(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    groups = Groups.of(places, _binary(name, places), cut)
-    return first_relevant(groups, 1 / np.arange(1.0, cut + 1), len(places.retrieved))
+def _reciprocal_rank(asked: _Asked) -> Floats:
+    return first_relevant(asked.groups, 1 / np.arange(1.0, asked.cut + 1), asked.n)
 
 
-def _success(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    return first_relevant(Groups.of(places, _binary(name, places), cut), np.ones(cut), len(places.retrieved))
+def _success(asked: _Asked) -> Floats:
+    return first_relevant(asked.groups, np.ones(asked.cut), asked.n)
 
 
-def _precision(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    return _sum(places, _binary(name, places) * _mean_inside(places, cut)) / cut
+def _precision(asked: _Asked) -> Floats:
+    return asked.sums(asked.relevant * asked.mean_inside(asked.cut)) / asked.cut
 
 
-def _recall(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    hits = _sum(places, _binary(name, places) * _mean_inside(places, cut))
-    return _ratio(hits, relevant_counts(places, name.rel))
+def _recall(asked: _Asked) -> Floats:
+    return _ratio(asked.sums(asked.relevant * asked.mean_inside(asked.cut)), asked.counts)
 
 
-def _r_precision(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
-    relevant = relevant_counts(places, name.rel)
-    hits = _sum(places, _binary(name, places) * _mean_inside(places, np.minimum(relevant, cut)[places.case]))
-    return _ratio(hits, relevant)
+def _r_precision(asked: _Asked) -> Floats:
+    counts = asked.counts
+    cut = np.minimum(counts, asked.cut)[asked.places.case]
+    return _ratio(asked.sums(asked.relevant * asked.mean_inside(cut)), counts)
 
 
-def _bpref(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
+def _bpref(asked: _Asked) -> Floats:
     """Source: Buckley and Voorhees, Retrieval evaluation with incomplete information, 2004, as in trec_eval."""
-    nonrelevant = (places.grade >= 0) & (places.grade < name.rel)
-    relevant = relevant_counts(places, name.rel)
-    judged_nonrelevant = np.bincount(places.case[nonrelevant], minlength=len(relevant))
-    bound = np.stack([relevant, np.maximum(np.minimum(relevant, judged_nonrelevant), 1)], axis=1)
-    groups = Groups.of(places, _binary(name, places), cut)
-    return _ratio(preference_sum(groups, places, nonrelevant, bound), relevant)
+    grade = asked.places.grade
+    nonrelevant = (grade >= 0) & (grade < asked.name.rel)
+    counts = asked.counts
+    fewer = np.minimum(counts, np.bincount(asked.places.case[nonrelevant], minlength=asked.n))
+    total = preference_sum(asked.groups, asked.places, nonrelevant, most=counts, over=np.maximum(fewer, 1))
+    return _ratio(total, counts)
 
 
-def _expected_reciprocal_rank(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
+def _expected_reciprocal_rank(asked: _Asked) -> Floats:
     """Source: Chapelle et al., Expected reciprocal rank for graded relevance, 2009."""
-    _refuse_grade(name, places, top_grade)
-    grade = np.maximum(places.grade, 0).astype(np.float64)
-    chance = np.exp2(grade - top_grade) - np.exp2(-float(top_grade))
-    return cascade(Groups.of(places, chance, cut), len(places.retrieved))
+    _refuse_grade(asked, asked.top_grade)
+    grade = np.maximum(asked.places.grade, 0)
+    stops = np.exp2(grade - float(asked.top_grade)) - np.exp2(-float(asked.top_grade))
+    return cascade(Groups.of(asked.places, stops, asked.cut), asked.n)
 
 
-def _rank_biased_precision(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
+def _rank_biased_precision(asked: _Asked) -> Floats:
     """Source: Moffat and Zobel, Rank-biased precision for measurement of retrieval effectiveness, 2008."""
-    p = float(name.param("p"))
-    return _sum(places, _binary(name, places) * _mean_worth(places, (1 - p) * p ** np.arange(cut)))
+    p = float(asked.name.param("p"))
+    return asked.sums(asked.relevant * asked.mean_worth((1 - p) * np.power(p, np.arange(float(asked.cut)))))
 
 
-def _judged(name: MetricName, places: JudgedPlaces, cut: int, top_grade: int) -> Floats:
+def _judged(asked: _Asked) -> Floats:
     """The share of the first `cut` documents, or of all that were retrieved where those are fewer."""
-    return _ratio(_sum(places, (places.grade >= 0) * _mean_inside(places, cut)), np.minimum(places.retrieved, cut))
+    judged = (asked.places.grade >= 0).astype(np.float64)
+    return _ratio(asked.sums(judged * asked.mean_inside(asked.cut)), np.minimum(asked.places.retrieved, asked.cut))
 
 
-FORMULAS: dict[str, Callable[[MetricName, JudgedPlaces, int, int], Floats]] = {
+FORMULAS: dict[str, Callable[[_Asked], Floats]] = {
     "nDCG": _ndcg,
     "AP": _average_precision,
     "RR": _reciprocal_rank,
@@ -155,41 +202,15 @@ FORMULAS: dict[str, Callable[[MetricName, JudgedPlaces, int, int], Floats]] = {
 }
 
 
-def _binary(name: MetricName, places: JudgedPlaces) -> Floats:
-    return (places.grade >= name.rel).astype(np.float64)
-
-
-def _mean_inside(places: JudgedPlaces, cut: int | Ints) -> Floats:
-    """[j], the chance that the document stands among the first `cut`; 0 when not retrieved."""
-    return np.clip(cut - places.above, 0, places.tied) / np.maximum(places.tied, 1)
-
-
-def _mean_worth(places: JudgedPlaces, worth: Floats) -> Floats:
-    """[j], the mean of `worth` [cut] over the places that the document can take; 0 when not retrieved or below."""
-    cut = len(worth)
-    result = np.append(worth, 0.0)[np.minimum(places.above, cut)]  # not retrieved, -1, reads the 0 at the end
-    many = np.flatnonzero((places.tied > 1) & (places.above < cut))
-    if len(many):
-        above, tied = places.above[many], places.tied[many]
-        running = np.concatenate([[0.0], np.cumsum(worth)])
-        result[many] = (running[np.minimum(above + tied, cut)] - running[above]) / tied
-    return result
-
-
-def _sum(places: JudgedPlaces, per_row: Floats, rows: NDArray[np.bool_] | slice = slice(None)) -> Floats:
-    """[n], the sum of a case's rows, one after the other, so that a case's sum depends on its own rows alone."""
-    return np.bincount(places.case[rows], per_row, minlength=len(places.retrieved))
-
-
 def _ratio(value: Floats, over: Floats | Ints) -> Floats:
     return np.divide(value, over, out=np.zeros(len(value)), where=over > 0)
 
 
-def _refuse_grade(name: MetricName, places: JudgedPlaces, highest: int) -> None:
-    top = int(np.max(places.grade, initial=0))
+def _refuse_grade(asked: _Asked, highest: int) -> None:
+    top = int(np.max(asked.places.grade, initial=0))
     if top > highest:
         raise Misconfigured(
-            f"metric '{name}'",
+            f"metric '{asked.name}'",
             found=f"a judgement of grade {top}",
             expected=f"grades of at most {highest}",
             mend="Mend the judgement, or freeze the suite anew so that its top grade is right.",

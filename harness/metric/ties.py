@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metric.place import Floats, Ints, JudgedPlaces, group_starts
+from harness.metric.place import Floats, Ints, JudgedPlaces, case_sums, group_starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def precision_sum(groups: Groups, cut: int, n: int) -> Floats:
     share = groups.relevant / tied
     mean = share * (steady * (harmonic[above + inside] - harmonic[above]) + also * inside)
     mean = np.where(tied == 1, (groups.before + 1) / (above + 1), mean)
-    return np.bincount(groups.case, mean, minlength=n)
+    return case_sums(groups.case, mean, n)
 
 
 def cascade(groups: Groups, n: int) -> Floats:
@@ -120,10 +120,12 @@ def _tied_cascade(chances: Floats, above: int, tied: int, inside: int) -> float:
     return float(np.sum((passes[:-1] - passes[1:]) / (above + i[1:])))
 
 
-def preference_sum(groups: Groups, places: JudgedPlaces, nonrelevant: NDArray[np.bool_], bound: Ints) -> Floats:
-    """[n], Bpref's sum over relevant documents of 1 - min(x, R) / bound, x judged nonrelevant documents above it.
+def preference_sum(
+    groups: Groups, places: JudgedPlaces, nonrelevant: NDArray[np.bool_], *, most: Ints, over: Ints
+) -> Floats:
+    """[n], Bpref's sum over relevant documents of 1 - min(x, most) / over, x judged nonrelevant ones standing above.
 
-    `nonrelevant` [j] marks the judged nonrelevant rows; `bound` [n, 2] holds R and min(R, N), at least 1.
+    `nonrelevant` [j] marks the judged nonrelevant rows; `most` and `over` [n], over at least 1.
     A relevant document's rank among its group's m nonrelevant ones is uniform on 0 to m.
     """
     rows = np.flatnonzero(nonrelevant & (places.above >= 0))
@@ -133,19 +135,19 @@ def preference_sum(groups: Groups, places: JudgedPlaces, nonrelevant: NDArray[np
     start = np.searchsorted(key, own)
     earlier = np.searchsorted(key, own + groups.above) - start
     within = np.searchsorted(key, own + groups.above, side="right") - start - earlier
-    most, floor = bound[groups.case, 0], bound[groups.case, 1]
-    lost = (_capped_sum(earlier + within, most) - _capped_sum(earlier - 1, most)) / (within + 1) / floor
+    most, over = most[groups.case], over[groups.case]
+    lost = (_capped_sum(earlier + within, most) - _capped_sum(earlier - 1, most)) / (within + 1) / over
     mean = 1 - lost
     for g in np.flatnonzero(groups.inside < groups.tied):
         seen = _seen_at_rank(int(groups.tied[g]), int(within[g]), int(groups.inside[g]))
-        worth = 1 - np.minimum(earlier[g] + np.arange(within[g] + 1), most[g]) / floor[g]
+        worth = 1 - np.minimum(earlier[g] + np.arange(within[g] + 1), most[g]) / over[g]
         mean[g] = np.mean(seen * worth)
-    return np.bincount(groups.case, groups.relevant * mean, minlength=len(places.retrieved))
+    return case_sums(groups.case, groups.relevant * mean, len(places.retrieved))
 
 
 def _capped_sum(x: Ints, most: Ints) -> Ints:
     """The sum of min(i, most) for i from 0 to x."""
-    low = np.minimum(x, most)
+    low: Ints = np.minimum(x, most)
     return low * (low + 1) // 2 + (x - low) * most
 
 

@@ -1,6 +1,6 @@
 """What a run found, as every command that speaks of a run gives it back."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from harness.identity import Json
 from harness.output.decision import Decision, Outcome
@@ -56,7 +56,6 @@ class Answer:
     report: str | None = None
     bundle: str | None = None
     reading: int = 1
-    remarks: tuple[str, ...] = field(default=())
 
     @property
     def exit_code(self) -> int:
@@ -83,5 +82,5 @@ class Answer:
             "report": self.report,
             "bundle": self.bundle,
             "reading": self.reading,
-            "remarks": list(self.remarks),
+            "remarks": list(self.decision.remarks),
         }

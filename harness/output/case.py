@@ -31,7 +31,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutput:
-    """One case's output. `reason` says in words why a case failed; `input_digest` is that of the rendered text.
+    """One case's output. `reason` says in words why a case failed, `non_finite` that its output was no number; `input_digest` is that of the rendered text.
 
     Tokens count the model's own, special ones included; None where the release does not tell.
     """
@@ -39,6 +39,7 @@ class CaseOutput:
     case_id: str
     status: OutputStatus
     reason: str = ""
+    non_finite: bool = False
     ranking: Ranking | None = None
     input_digest: str | None = None
     tokens_kept: int | None = None

@@ -107,7 +107,7 @@ def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) ->
         return CaseOutput(case_id, OutputStatus.MISSING, "the recorded outputs have no line for this case")
     for document, score in zip(scored.documents, scored.scores, strict=True):
         if not math.isfinite(score):
-            return CaseOutput(case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}")
+            return CaseOutput(case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}", non_finite=True)
     documents = np.array(list(scored.documents), dtype=object)
     ranking = cut_ranking(case_id, documents, np.array(scored.scores, dtype=np.float64), cut, judged=judged)
     return CaseOutput(case_id, OutputStatus.OK, ranking=ranking)

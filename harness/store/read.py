@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
+from harness.output.answer import Counts, Summary
 from harness.output.decision import Outcome, RuleResult
 from harness.output.value import CaseValues
 
@@ -57,7 +59,7 @@ class CaseRows:
 class RankingRows:
     """One side's rankings and the judgements they are held against, in suite order.
 
-    Shapes: case_ids, status, truncated, crossing [n]; offsets [n+1] into scores [r], falling within a case;
+    Shapes: case_ids, status, truncated, non_finite, crossing [n]; offsets [n+1] into scores [r], falling within a case;
     judged_offsets [n+1] into judged_grade, judged_score (NaN when not retrieved) and judged_position
     (0-based, -1 when not retrieved) [j].
     """
@@ -65,6 +67,7 @@ class RankingRows:
     case_ids: NDArray[np.object_]
     status: NDArray[np.object_]
     truncated: NDArray[np.bool_]
+    non_finite: NDArray[np.bool_]
     crossing: NDArray[np.int64]
     offsets: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -96,7 +99,8 @@ def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
             f"run {name!r}", found=f"{len(rows)} runs begin so: {', '.join(row[0][:16] for row in rows)}",
             expected="a prefix that only one run has", mend="Give more digits.",
         )  # fmt: skip
-    return RunRecord(*rows[0][:9], tuple(rows[0][9] or ()), rows[0][10])
+    *before, remarks, policy = rows[0]
+    return RunRecord(*before, tuple(remarks or ()), policy)
 
 
 def releases(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, ReleaseRecord]:
@@ -133,7 +137,7 @@ def slice_members(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> d
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
     """One side's stored rankings as arrays."""
     outputs = connection.execute(
-        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.crossing, o.retrieved,
+        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.non_finite, o.crossing, o.retrieved,
                   (SELECT count(*) FROM judgements j
                    WHERE j.suite_digest = k.suite_digest AND j.case_id = k.case_id) AS judged
            FROM outputs o JOIN runs r ON r.run = o.run
@@ -161,6 +165,7 @@ def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Rank
         case_ids=_objects(outputs["case_id"]),
         status=_objects(outputs["status"]),
         truncated=np.asarray(outputs["truncated"], dtype=bool),
+        non_finite=np.asarray(outputs["non_finite"], dtype=bool),
         crossing=np.asarray(outputs["crossing"], dtype=np.int64),
         offsets=_offsets(outputs["retrieved"]),
         scores=np.asarray(scores["score"], dtype=np.float64),
@@ -194,6 +199,31 @@ def case_values(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> d
     }
 
 
+def summaries(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, dict[str, Summary]]]:
+    """Every value with its interval, by side, slice and metric, in the order in which they were measured."""
+    found: dict[str, dict[str, dict[str, Summary]]] = {}
+    rows = connection.execute(
+        """SELECT side, slice, metric, value, low, high, n_scored, n_total, n_groups FROM summaries
+           WHERE run = ? ORDER BY side, rowid""",
+        [run],
+    )
+    for side, name, metric, *figures in rows.fetchall():
+        found.setdefault(side, {}).setdefault(name, {})[metric] = Summary(*figures)
+    return found
+
+
+def counts(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Counts:
+    """How many promotion cases of one side were what."""
+    rows = connection.execute("SELECT name, count FROM counts WHERE run = ? AND side = ?", [run, side]).fetchall()
+    return Counts(**{name.replace("-", "_"): count for name, count in rows if name != "non-finite"})
+
+
+def first_documents(connection: duckdb.DuckDBPyConnection, run: str) -> dict[tuple[str, str], str]:
+    """What each side put first, by (side, case ID); a side that ranked nothing has no entry."""
+    rows = connection.execute("SELECT side, case_id, document_id FROM rankings WHERE run = ? AND position = 1", [run])
+    return {(side, case_id): document_id for side, case_id, document_id in rows.fetchall()}
+
+
 def rule_results(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[RuleResult, ...]:
     """The stored outcome of every rule, in the order of the suite."""
     rows = connection.execute(
@@ -210,3 +240,23 @@ def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def _objects(column: NDArray[np.object_]) -> NDArray[np.object_]:
     """DuckDB gives text as object arrays, masked where a NULL could stand; none of these columns holds one."""
     return np.asarray(column, dtype=object)
+
+
+EVIDENCE = ("outputs", "cut_documents", "remarks", "rankings", "case_metrics", "summaries", "counts", "deltas", "transitions", "rules")  # fmt: skip
+SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "slices", "slice_members")
+
+
+def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, pa.Table]:
+    """Everything the store knows of a run and its suite, one table each, in an order of its own.
+
+    Clocks stay out: neither `runs` nor `steps` is among them.
+    """
+    tables = {}
+    for names, key, value in (
+        (EVIDENCE, "run", "?"),
+        (SUITE_EVIDENCE, "suite_digest", "(SELECT suite_digest FROM runs WHERE run = ?)"),
+    ):
+        for name in names:
+            found = connection.execute(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", [run])
+            tables[name] = found.to_arrow_table()
+    return tables

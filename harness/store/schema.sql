@@ -95,6 +95,7 @@ CREATE TABLE IF NOT EXISTS outputs (
     case_id      VARCHAR NOT NULL,
     status       VARCHAR NOT NULL,        -- ok | missing | failed
     reason       VARCHAR NOT NULL,
+    non_finite   BOOLEAN NOT NULL,        -- failed because its output isn't finite
     input_digest VARCHAR,                 -- of the rendered text
     tokens_kept  BIGINT,
     tokens_lost  BIGINT,
@@ -149,6 +150,13 @@ CREATE TABLE IF NOT EXISTS summaries (    -- promotion role
     n_scored BIGINT NOT NULL,
     n_total  BIGINT NOT NULL,
     n_groups BIGINT NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS counts (       -- promotion role: cases, missing, failed, non-finite, truncated, tied, not-applicable
+    run   VARCHAR NOT NULL,
+    side  VARCHAR NOT NULL,
+    name  VARCHAR NOT NULL,
+    count BIGINT  NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS deltas (       -- promotion role, candidate minus parent over paired cases

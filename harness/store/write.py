@@ -19,12 +19,19 @@ def replace(
     Rows go in as one Arrow table: inserted one by one they would take a thousand times as long.
     """
     remove(connection, table, key)
-    rows = pa.table({name: pa.array(values, from_pandas=False) for name, values in columns.items()})
-    connection.register("incoming", rows)
+    append(connection, table, key, columns)
+
+
+def append(
+    connection: duckdb.DuckDBPyConnection, table: str, key: Mapping[str, str], columns: Mapping[str, Column]
+) -> None:
+    """Adds rows that share this key; `replace` without taking any out."""
+    rows = {name: values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()}
+    connection.register("incoming", pa.table(rows))
     try:
         names = ", ".join([*key, *columns])
-        values = ", ".join(["?"] * len(key) + [f"incoming.{name}" for name in columns])
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {values} FROM incoming", list(key.values()))
+        marks = ", ".join([*("?" for _ in key), *(f"incoming.{name}" for name in columns)])
+        connection.execute(f"INSERT INTO {table} ({names}) SELECT {marks} FROM incoming", list(key.values()))
     finally:
         connection.unregister("incoming")
 

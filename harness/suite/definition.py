@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.gate.rule import Guards, Rule, Uncertainty
 
@@ -112,7 +112,7 @@ class SuiteDefinition(BaseModel):
     model_config = Strict
 
     schema_: Annotated[Literal["harness.suite.v1"], Field(alias="schema")]
-    name: Annotated[str, Field(pattern=r"^[^\s./\\\x00-\x1f][^/\\\x00-\x1f]*$")]
+    name: Text
     task: Task
     source: Source
     license: str | None = None
@@ -125,6 +125,13 @@ class SuiteDefinition(BaseModel):
     rules: list[Rule] = []
     guards: Guards | None = None
     budget: Budget = Budget()
+
+    @field_validator("name")
+    @classmethod
+    def _file_name(cls, name: str) -> str:
+        if not name.isprintable() or name != name.strip() or name.startswith(".") or set(name) & set("/\\:"):
+            raise ValueError("a suite's name must be able to name a folder: no slash, colon, leading dot or blank")
+        return name
 
     @property
     def guarded_slices(self) -> tuple[str, ...]:

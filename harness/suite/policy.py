@@ -18,10 +18,7 @@ def check(definition: SuiteDefinition, path: Path) -> None:
     """Raises Misconfigured, with the line in `path`, for parts of a definition that contradict each other."""
     _unique(path, [((("slices", i, "name")), each.name) for i, each in enumerate(definition.slices)])
     _unique(path, [((("rules", i, "id")), rule.id) for i, rule in enumerate(definition.rules)])
-    _unique(path, [(("metrics", "report"), name) for name in definition.metrics.report])
-    if definition.guards:
-        _unique(path, [(("guards", "metrics"), name) for name in definition.guards.metrics])
-        _unique(path, [(("guards", "slices"), name) for name in definition.guarded_slices])
+    _unique(path, [(("guards", "slices"), name) for name in definition.guarded_slices])
     for position, each in enumerate(definition.slices):
         if each.name == ALL:
             raise Misconfigured(
@@ -34,6 +31,10 @@ def check(definition: SuiteDefinition, path: Path) -> None:
         _known_slice(definition, path, ("guards", "slices"), name)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
+    # By meaning: two spellings of one metric would count it twice in the family of guards.
+    _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
+    if definition.guards:
+        _unique(path, [(("guards", "metrics"), str(parse(name))) for name in definition.guards.metrics])
     try:
         canonical_json(definition.model_dump(mode="json"))
     except ValueError as error:

@@ -92,24 +92,20 @@ def read_queries(path: Path, id_keys: Sequence[str]) -> tuple[QueryRow, ...]:
     return tuple(queries)
 
 
-def read_judgements(
-    paths: Sequence[Path], rows: Callable[[Path], Iterator[JudgementRow]]
-) -> tuple[JudgementRow, ...]:
-    """Judgements of every file. Raises Misconfigured where a file judges one pair twice, even alike."""
+def read_judgements(paths: Sequence[Path], rows: Callable[[Path], Iterator[JudgementRow]]) -> tuple[JudgementRow, ...]:
+    """Judgements of every file. Raises Misconfigured where one pair is judged twice, even alike."""
     judgements: list[JudgementRow] = []
+    seen: dict[tuple[str, str], Place] = {}
     for path in paths:
-        seen: dict[tuple[str, str], int] = {}
         for row in rows(path):
             pair = (row.case_id, row.document_id)
-            if pair in seen:
+            first = seen.setdefault(pair, row.place)
+            if first is not row.place:
                 refuse(
-                    row.place,
-                    f"query {shown(row.case_id)} and document {shown(row.document_id)} are judged twice "
-                    f"(first at line {seen[pair]})",
-                    "one judgement a pair",
-                    "Remove one of the two lines.",
-                )
-            seen[pair] = row.place.line
+                    row.place, f"query {shown(row.case_id)} and document {shown(row.document_id)} are judged twice "
+                    f"(first at {f'line {first.line}' if first.path == path else first})",
+                    "one judgement a pair", "Remove one of the two lines.",
+                )  # fmt: skip
             judgements.append(row)
     return tuple(judgements)
 

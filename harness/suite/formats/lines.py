@@ -2,17 +2,18 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeAlias, Union
+from typing import NoReturn, TypeAlias
 
 from harness.errors import Misconfigured, NotFound
 
-JsonValue: TypeAlias = Union[None, bool, int, float, str, list["JsonValue"], dict[str, "JsonValue"]]
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,12 @@ def shown(text: str) -> str:
     """A text as an error message may print it: quoted, on one line, of bounded length."""
     quoted = repr(text[:60])
     return quoted if len(text) <= 60 else f"{quoted[:-1]}…{quoted[-1]} ({len(text)} characters)"
+
+
+def listed(identifiers: Iterable[str]) -> str:
+    """The first few IDs, and that there are more."""
+    ids = list(identifiers)
+    return ", ".join(shown(each) for each in ids[:LISTED]) + (", …" if len(ids) > LISTED else "")
 
 
 def read_lines(path: Path) -> Iterator[Line]:
@@ -103,7 +110,7 @@ def text_of(entry: Entry, key: str) -> str:
     if not isinstance(value, str):
         written = json.dumps(value)
         example = f'Write "{key}": "{written}".' if _kind(value) == "a number" else f"Make `{key}` text."
-        refuse(entry.place, f"`{key}` is {_kind(value)}", f"text (IDs are text: 7, 07 and 7.0 are three)", example)
+        refuse(entry.place, f"`{key}` is {_kind(value)}", "text (IDs are text: 7, 07 and 7.0 are three)", example)
     return value
 
 

@@ -1,0 +1,69 @@
+"""A bundle against its own checksums. `sha256sum --check SHA256SUMS` sees changed and missing files, not extra ones."""
+
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.errors import NotFound
+from harness.identity import Json, file_digest
+
+SUMS = "SHA256SUMS"
+LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with one file. `kind`: changed | missing | extra | unreadable."""
+
+    path: str
+    kind: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """`ok` where every file is there, unchanged, and no other."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def as_record(self) -> dict[str, Json]:
+        return {"ok": self.ok, "findings": [asdict(finding) for finding in self.findings]}
+
+
+def verify(folder: Path) -> Verified:
+    """Holds every file below a folder against SHA256SUMS.
+
+    Raises NotFound where the folder or its SHA256SUMS is not there.
+    """
+    sums = folder / SUMS
+    if not sums.is_file():
+        raise NotFound(
+            str(folder), found=f"no {SUMS} here" if folder.is_dir() else "no such folder", expected="a bundle's folder",
+            mend="Give the path that `harness run` printed, like releases/NAME/bundles/RUN.",
+        )  # fmt: skip
+    known: dict[str, str] = {}
+    findings = []
+    for number, line in enumerate(sums.read_text(encoding="utf-8", errors="replace").split("\n"), start=1):
+        match = LINE.fullmatch(line)
+        if match:
+            known[match[2]] = match[1]
+        elif line:
+            findings.append(Finding(SUMS, "unreadable", f"line {number} is no checksum with a path"))
+    present = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
+    del present[SUMS]
+    for name, expected in known.items():
+        path = present.pop(name, None)
+        if path is None:
+            findings.append(Finding(name, "missing", "listed, but not below this folder"))
+        elif path.is_symlink():
+            findings.append(Finding(name, "changed", "a link where a file was bundled"))
+        elif (found := file_digest(path)) != expected:
+            findings.append(Finding(name, "changed", f"SHA-256 {found[:16]}…, bundled as {expected[:16]}…"))
+    findings += [Finding(name, "extra", "not listed") for name in present]
+    if not known:
+        findings.append(Finding(SUMS, "unreadable", "it lists no file"))
+    return Verified(tuple(findings))

@@ -1,0 +1,164 @@
+"""Every slice and metric of both sides: values, the paired delta, and an interval for each, under the same draws."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.compare.align import join
+from harness.compare.draw import Resample
+from harness.compare.evidence import DeltaEvidence, delta_evidence
+from harness.compare.group import Bools, Codes
+from harness.compare.interval import Interval, Method, Side, bootstrap_many, side_intervals
+from harness.compare.statistic import Grouped, Mean, Paired
+from harness.output.value import CaseValues, Status
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Population:
+    """The promotion cases in suite order. Shapes: case_ids, groups [n]; slices: name to members [n], `all` first."""
+
+    case_ids: NDArray[np.object_]
+    groups: Codes
+    slices: Mapping[str, Bools]
+
+    @classmethod
+    def of(
+        cls, case_ids: NDArray[np.object_], groups: NDArray[np.object_], members: Mapping[str, set[str]]
+    ) -> "Population":
+        """Groups by name become codes in the order in which they first stand."""
+        codes: dict[str, int] = {}
+        for group in groups:
+            codes.setdefault(group, len(codes))
+        inside = {name: np.array([case in ids for case in case_ids], dtype=bool) for name, ids in members.items()}
+        return cls(
+            case_ids,
+            np.array([codes[group] for group in groups], dtype=np.intp),
+            {ALL: np.ones(len(case_ids), dtype=bool), **inside},
+        )
+
+    def n_groups(self, members: Bools) -> int:
+        """How many groups have a case among the members [n]."""
+        return len(np.unique(self.groups[members]))
+
+
+@dataclass(frozen=True, slots=True)
+class SideCell:
+    """One side on one slice and metric. `value` None where no case is scored; `n_total` is without not-applicable."""
+
+    value: float | None
+    interval: Interval | None
+    n_scored: int
+    n_total: int
+    n_groups: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """Both sides on one slice and metric. `paired` and `groups` are of the cases that both sides scored.
+
+    `evidence` carries the delta with its interval; None without a parent or without a pair.
+    """
+
+    slice: str
+    metric: str
+    candidate: SideCell
+    parent: SideCell | None
+    paired: Paired | None
+    groups: Codes
+    evidence: DeltaEvidence | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """One metric in the population's order. Shapes: values [n] (NaN unless scored), applicable [n]."""
+
+    values: NDArray[np.float64]
+    applicable: Bools
+
+
+def scoreboard(
+    population: Population,
+    candidate: Mapping[str, CaseValues],
+    parent: Mapping[str, CaseValues] | None,
+    *,
+    resample: Resample,
+    method: Method,
+    level: float,
+) -> dict[tuple[str, str], Cell]:
+    """Cells by (slice, metric), slices outermost. Raises Unpairable where a side lacks a promotion case."""
+    sides = [{name: _columns(population, side[name]) for name in candidate} for side in (candidate, parent) if side]
+    keys = [(name, metric) for name in population.slices for metric in candidate]
+    summaries = [_summaries(population, side, keys, resample, method, level) for side in sides]
+    pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
+    some = {key: pair for key, pair in pairs.items() if pair}
+    intervals = bootstrap_many(list(some.values()), resample=resample, method=method, level=level)
+    evidence = {
+        key: _evidence(pair, interval, level) for (key, pair), interval in zip(some.items(), intervals, strict=True)
+    }
+    cells = {}
+    for key in keys:
+        pair = pairs.get(key)
+        cells[key] = Cell(
+            slice=key[0],
+            metric=key[1],
+            candidate=summaries[0][key],
+            parent=summaries[1][key] if parent else None,
+            paired=pair.statistic if pair and isinstance(pair.statistic, Paired) else None,
+            groups=pair.groups if pair else np.empty(0, dtype=np.intp),
+            evidence=evidence.get(key),
+        )
+    return cells
+
+
+def _columns(population: Population, values: CaseValues) -> _Columns:
+    stays = np.isin(values.case_ids.astype(str), population.case_ids.astype(str))
+    place = join(population.case_ids, values.case_ids[stays], values.metric)
+    status = values.status[stays][place]
+    scored = status == Status.SCORED
+    return _Columns(
+        np.where(scored, values.values[stays][place], np.nan),
+        np.asarray(status != Status.NOT_APPLICABLE, dtype=bool),
+    )
+
+
+def _summaries(
+    population: Population,
+    side: Mapping[str, _Columns],
+    keys: Sequence[tuple[str, str]],
+    resample: Resample,
+    method: Method,
+    level: float,
+) -> dict[tuple[str, str], SideCell]:
+    scored = {key: population.slices[key[0]] & ~np.isnan(side[key[1]].values) for key in keys}
+    some = [key for key in keys if scored[key].any()]
+    sides = [Side(Mean(side[key[1]].values[scored[key]]), population.groups[scored[key]]) for key in some]
+    intervals = dict(zip(some, side_intervals(sides, resample=resample, method=method, level=level), strict=True))
+    return {
+        key: SideCell(
+            value=Mean(side[key[1]].values[scored[key]]).value() if key in intervals else None,
+            interval=intervals.get(key),
+            n_scored=int(scored[key].sum()),
+            n_total=int((population.slices[key[0]] & side[key[1]].applicable).sum()),
+            n_groups=population.n_groups(scored[key]),
+        )
+        for key in keys
+    }
+
+
+def _pair(population: Population, columns: Sequence[_Columns], name: str) -> Grouped | None:
+    candidate, parent = columns
+    both = population.slices[name] & ~np.isnan(candidate.values) & ~np.isnan(parent.values)
+    if not both.any():
+        return None
+    return Grouped(Paired(Mean(candidate.values[both]), Mean(parent.values[both])), population.groups[both])
+
+
+def _evidence(pair: Grouped, interval: Interval, level: float) -> DeltaEvidence:
+    paired = pair.statistic
+    if not isinstance(paired, Paired):
+        raise TypeError(type(paired).__name__)
+    return delta_evidence(paired, pair.groups, interval=interval, alpha=(1 - level) / 2)

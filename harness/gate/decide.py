@@ -1,0 +1,247 @@
+"""From evidence to outcomes: one result a rule, and the decision that follows from them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from harness.compare.draw import SignFlips
+from harness.compare.evidence import degenerate, mde
+from harness.compare.family import benjamini_hochberg, holm
+from harness.compare.randomisation import worse_p
+from harness.compare.scoreboard import ALL, Cell, Population
+from harness.compare.statistic import Grouped
+from harness.gate.policy import Flags, Policy, Subject
+from harness.gate.rule import Rule
+from harness.identity import digest
+from harness.output.decision import Outcome, RuleResult
+
+FEWEST_GROUPS = 20
+Cells = Mapping[tuple[str, str], Cell]
+
+
+def judge(policy: Policy, population: Population, cells: Cells, flags: Flags, rng: np.random.Generator) -> list[RuleResult]:
+    """One result a rule: the declared ones, the guards, then the counts that always hold.
+
+    Without a parent only floors and invariants are judged.
+    """
+    results = []
+    for rule in policy.rules:
+        if rule.kind == "invariant":
+            results.append(_invariant(rule, population, flags))
+        elif rule.kind != "no-worse":
+            results.append(_floor(rule, cells[rule.slice, rule.metric], policy))
+        elif cells[rule.slice, rule.metric].parent is not None:
+            results.append(_judged_gap(_no_worse(rule, cells[rule.slice, rule.metric], policy), cells, policy))
+    if policy.members and cells[policy.members[0]].parent is not None:
+        results += [_judged_gap(result, cells, policy) for result in _guards(policy, population, cells, rng)]
+    return results + _always(policy, population, flags)
+
+
+def conclude(results: Iterable[RuleResult]) -> Outcome:
+    """Any unwaived FAIL is FAIL; else any critical UNDECIDED is UNDECIDED; else PASS."""
+    results = list(results)
+    if any(result.outcome is Outcome.FAIL for result in results):
+        return Outcome.FAIL
+    if any(result.outcome is Outcome.UNDECIDED and result.critical for result in results):
+        return Outcome.UNDECIDED
+    return Outcome.PASS
+
+
+def name_findings(results: Iterable[RuleResult], subject: Subject) -> list[RuleResult]:
+    """Every FAIL with the digest by which a waiver names it."""
+    return [
+        replace(
+            result,
+            finding=digest(
+                {
+                    **subject.as_record(), "rule": result.id, "slice": result.slice, "metric": result.metric,
+                    "value": result.value, "delta": result.delta,
+                }
+            ),
+        ) if result.outcome is Outcome.FAIL else result
+        for result in results
+    ]  # fmt: skip
+
+
+def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
+    margin = float(rule.margin or 0.0)
+    result = _with_delta(_blank(rule, margin), cell)
+    if why := _unjudgeable(cell, policy):
+        return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+    if cell.paired is None or cell.evidence is None:
+        return replace(result, outcome=Outcome.UNDECIDED, reason="no case that both sides scored")
+    plain = degenerate(
+        cell.paired, cell.groups, margin=margin, worst_loss=policy.span.get(rule.metric, 1.0),
+        level=policy.uncertainty.level,
+    )  # fmt: skip
+    low, high = cell.evidence.interval.low, cell.evidence.interval.high
+    seen = f"{_delta(cell)}, interval [{low:+.4f}, {high:+.4f}]"
+    if plain and plain.every_group_beyond:
+        return replace(result, outcome=Outcome.FAIL, reason=f"{_delta(cell)} on every group: beyond the margin {margin:g}")
+    if plain and plain.largest_loss > margin:
+        why = (
+            f"{plain.reason}, too few to resample; up to {plain.changed_share:.1%} of groups may change, "
+            f"a loss of up to {plain.largest_loss:.4f}: more than the margin {margin:g}"
+        )
+        return replace(result, outcome=Outcome.UNDECIDED, reason=why, method="clopper-pearson over changed groups")
+    if plain:
+        why = f"{plain.reason}; a loss of at most {plain.largest_loss:.4f} is within the margin {margin:g}"
+        return replace(result, outcome=Outcome.PASS, reason=why, method="clopper-pearson over changed groups")
+    if np.isnan(low):
+        return replace(result, outcome=Outcome.UNDECIDED, reason=f"{_delta(cell)}, but its interval is undefined")
+    if low >= -margin:
+        return replace(result, outcome=Outcome.PASS, reason=f"{seen}: its worse end is within the margin {margin:g}")
+    if high < -margin:
+        return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is beyond the margin {margin:g}")
+    why = f"{seen} reaches beyond the margin {margin:g}; this suite sees a change of {cell.evidence.mde:.4f} here"
+    return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+
+
+def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
+    bound = float(rule.value or 0.0)
+    side = cell.candidate
+    result = replace(
+        _blank(rule, None), value=side.value, parent_value=cell.parent.value if cell.parent else None,
+        n_cases=side.n_scored, n_groups=side.n_groups,
+    )  # fmt: skip
+    if why := _unjudgeable(cell, policy):
+        return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+    if side.value is None or side.interval is None or np.isnan(side.interval.low):
+        return replace(result, outcome=Outcome.UNDECIDED, reason="no case with a value, so no interval")
+    low, high = side.interval.low, side.interval.high
+    result = replace(result, low=low, high=high, method=side.interval.method)
+    seen = f"{side.value:.4f}, interval [{low:.4f}, {high:.4f}]"
+    least = rule.kind == "at-least"
+    if low >= bound if least else high <= bound:
+        return replace(result, outcome=Outcome.PASS, reason=f"{seen}: all of it is {rule.kind.replace('-', ' ')} {bound:g}")
+    if high < bound if least else low > bound:
+        word = "below" if least else "above"
+        return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is {word} {bound:g}")
+    return replace(result, outcome=Outcome.UNDECIDED, reason=f"{seen} holds {bound:g}")
+
+
+def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random.Generator) -> list[RuleResult]:
+    margin = policy.guards.margin if policy.guards else 0.0
+    alpha = 1 - policy.uncertainty.level
+    members = [cells[key] for key in policy.members]
+    tested = [i for i, cell in enumerate(members) if cell.paired is not None]
+    pairs = [Grouped(cell.paired, cell.groups) for cell in members if cell.paired is not None]
+    flips = SignFlips.draw(len(np.unique(population.groups)), policy.uncertainty.draws, rng)
+    p = np.full(len(members), np.nan)
+    p[tested] = worse_p(pairs, flips=flips, higher_is_better=[True] * len(pairs), margin=margin)
+    adjusted = (holm if policy.uncertainty.family == "holm" else benjamini_hochberg)(p)
+    results = []
+    for cell, raw, family in zip(members, p, adjusted, strict=True):
+        result = RuleResult(
+            id=f"guard:{cell.slice}:{cell.metric}", kind="guard", metric=cell.metric, slice=cell.slice,
+            outcome=Outcome.PASS, reason="", critical=cell.slice in policy.critical, margin=margin,
+        )  # fmt: skip
+        result = _with_delta(result, cell)
+        result = replace(result, p=None if np.isnan(raw) else float(raw), p_adjusted=float(family))
+        if cell.evidence:
+            result = replace(result, mde=_finite(mde(cell.evidence.se, alpha / len(members))))
+        if lacking := _lacking(cell, policy):
+            results.append(replace(result, outcome=Outcome.UNDECIDED, reason=lacking))
+        elif family <= alpha:
+            why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} over {len(members)} guards"
+            results.append(replace(result, outcome=Outcome.FAIL, reason=why))
+        else:
+            seen = f"{_delta(cell)}, p {family:.2g} over {len(members)} guards" if cell.paired else "no pair of cases"
+            results.append(replace(result, reason=f"not shown worse: {seen}"))
+    return results
+
+
+def _invariant(rule: Rule, population: Population, flags: Flags) -> RuleResult:
+    members = population.slices[rule.slice]
+    found = int(flags.candidate[rule.metric][members].sum())
+    most = float(rule.value or 0.0)
+    held = found <= most
+    return replace(
+        _blank(rule, None), value=float(found), n_cases=int(members.sum()), n_groups=population.n_groups(members),
+        outcome=Outcome.PASS if held else Outcome.FAIL,
+        reason=f"{found} cases {rule.metric}, {'within' if held else 'more than'} {most:g}",
+    )  # fmt: skip
+
+
+def _always(policy: Policy, population: Population, flags: Flags) -> list[RuleResult]:
+    """What holds undeclared: no failed and no non-finite output, and no case that is missing unseen."""
+    results = [
+        _invariant(Rule(id=f"always:{count}", kind="invariant", metric=count, value=0.0), population, flags)
+        for count in ("failed", "non-finite")
+    ]
+    lacking = flags.candidate["missing"] | flags.parent_lacks
+    result = RuleResult(
+        id="always:missing", kind="invariant", metric="missing", slice=ALL, outcome=Outcome.PASS, critical=True,
+        reason="every case has an output on both sides", value=float(lacking.sum()), n_cases=len(lacking),
+        n_groups=population.n_groups(population.slices[ALL]),
+    )  # fmt: skip
+    if lacking.any():
+        candidate, parent = int(flags.candidate["missing"].sum()), int(flags.parent_lacks.sum())
+        seen = f"{candidate} cases without an output of the candidate, {parent} without one of the parent"
+        zero = policy.missing == "zero"
+        result = replace(
+            result, outcome=Outcome.PASS if zero else Outcome.UNDECIDED,
+            reason=f"{seen}; the suite scores a missing case 0" if zero else seen,
+        )  # fmt: skip
+    return [*results, result]
+
+
+def _judged_gap(result: RuleResult, cells: Cells, policy: Policy) -> RuleResult:
+    """A FAIL becomes UNDECIDED where the candidate's documents were judged so much less that it may be the cause."""
+    judged = policy.judged.get(result.metric)
+    if policy.max_judged_gap is None or judged is None or result.outcome is not Outcome.FAIL:
+        return result
+    cell = cells[result.slice, judged]
+    if cell.parent is None or cell.parent.value is None or cell.candidate.value is None:
+        return result
+    gap = cell.parent.value - cell.candidate.value
+    if gap <= policy.max_judged_gap:
+        return result
+    why = (
+        f"{result.reason}; but {judged} fell by {gap:.4f}, more than max_judged_gap {policy.max_judged_gap:g}: "
+        "judge the queue in the report first"
+    )
+    return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+
+
+def _unjudgeable(cell: Cell, policy: Policy) -> str | None:
+    if lacking := _lacking(cell, policy):
+        return lacking
+    groups = len(np.unique(cell.groups)) if cell.parent else cell.candidate.n_groups
+    least = max(FEWEST_GROUPS, policy.min_support.get(cell.slice, FEWEST_GROUPS))
+    return f"{groups} groups; fewer than {least} decide nothing" if groups < least else None
+
+
+def _lacking(cell: Cell, policy: Policy) -> str | None:
+    """Why a slice has cases that cannot be paired: a mean over the others would hide them."""
+    for name, side in (("candidate", cell.candidate), ("parent", cell.parent)):
+        if side and side.n_scored < side.n_total:
+            return f"{side.n_total - side.n_scored} of {side.n_total} cases have no value on the {name}'s side"
+    return None
+
+
+def _with_delta(result: RuleResult, cell: Cell) -> RuleResult:
+    evidence = cell.evidence
+    if evidence is None:
+        return replace(result, value=cell.candidate.value, parent_value=cell.parent.value if cell.parent else None)
+    return replace(
+        result, value=evidence.value, parent_value=evidence.parent_value, delta=evidence.delta,
+        low=_finite(evidence.interval.low), high=_finite(evidence.interval.high), n_cases=evidence.n_cases,
+        n_groups=evidence.n_groups, mde=_finite(evidence.mde), method=evidence.interval.method,
+    )  # fmt: skip
+
+
+def _blank(rule: Rule, margin: float | None) -> RuleResult:
+    return RuleResult(
+        id=rule.id, kind=rule.kind, metric=rule.metric, slice=rule.slice, outcome=Outcome.UNDECIDED, reason="",
+        critical=rule.critical, margin=margin if rule.kind == "no-worse" else rule.value,
+    )  # fmt: skip
+
+
+def _delta(cell: Cell) -> str:
+    return f"delta {cell.evidence.delta:+.4f}" if cell.evidence else "no delta"
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None

@@ -1,0 +1,98 @@
+"""What a report says, before it has a form: typed results, read from the store, in the order a reader needs them."""
+
+from dataclasses import dataclass
+
+from harness.output.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class SliceInfo:
+    """A slice with the condition it was frozen from; `all` is the whole promotion role."""
+
+    name: str
+    definition: str
+    critical: bool
+    cases: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaSummary:
+    """Candidate minus parent over the paired promotion cases of one slice, for one metric."""
+
+    delta: float | None
+    low: float | None
+    high: float | None
+    mde: float | None
+    n_cases: int
+    n_groups: int
+    n_changed_groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """The document that a side put first; grade None where nobody judged it."""
+
+    document_id: str
+    head: str
+    grade: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseChange:
+    """One promotion case whose primary metric moved."""
+
+    case_id: str
+    text: str
+    slices: tuple[str, ...]
+    parent_value: float
+    candidate_value: float
+    parent_first: FirstAnswer | None
+    candidate_first: FirstAnswer | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningChange:
+    """One field of the release's meaning that differs between parent and candidate; None where a side lacks it."""
+
+    field: str
+    parent: str | None
+    candidate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionCount:
+    """How many promotion cases of a slice went which way, by the declared criterion."""
+
+    slice: str
+    both_right: int
+    parent_only: int
+    candidate_only: int
+    both_wrong_same: int
+    both_wrong_different: int
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything a report shows. `metrics` in the suite's order, the primary one first; `deltas` by slice and metric.
+
+    `primary_deltas`: per-case deltas of the primary metric over promotion, in suite order.
+    `limits`: the sentences that say what these intervals are conditional on.
+    """
+
+    answer: Answer
+    task: str
+    primary: str
+    metrics: tuple[str, ...]
+    slices: tuple[SliceInfo, ...]
+    deltas: dict[str, dict[str, DeltaSummary]]
+    criterion: str
+    transitions: tuple[TransitionCount, ...]
+    regressions: tuple[CaseChange, ...]
+    improvements: tuple[CaseChange, ...]
+    changes: tuple[MeaningChange, ...]
+    primary_deltas: tuple[float, ...]
+    method: str
+    draws: int
+    level: float
+    limits: tuple[str, ...]

@@ -1,0 +1,36 @@
+"""Text that others wrote, made safe to stand in a report: no control characters, not too long."""
+
+import re
+import unicodedata
+
+LONGEST = 300
+REPLACEMENT = "\ufffd"
+
+# Control characters, surrogates, noncharacters, and the marks that turn the direction of what follows them.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb"
+    + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
+    + "]"
+)
+_SPACE = re.compile(r"[\s\x85]+")
+
+
+def clean(text: str) -> str:
+    """One line: white space as single blanks, every character that may not be shown as U+FFFD."""
+    return _SPACE.sub(" ", _UNFIT.sub(REPLACEMENT, text)).strip()
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """Cleaned, and cut with an ellipsis to at most `longest` characters, never before a combining mark."""
+    text = clean(text)
+    if len(text) <= longest:
+        return text
+    end = longest - 1
+    while end > longest // 2 and unicodedata.combining(text[end]):
+        end -= 1
+    return text[:end].rstrip() + "…"
+
+
+def short(digest: str) -> str:
+    """The first twelve characters of a digest, which name it among a project's own."""
+    return clean(digest)[:12]

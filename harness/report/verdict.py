@@ -1,0 +1,129 @@
+"""Why a run was decided as it was: the rules in reading order, the sentence, the next commands."""
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from harness.output.answer import Answer
+from harness.output.decision import Outcome, RuleResult
+from harness.report import number, text
+
+Naming = Callable[[str], str]
+
+SYMBOL = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.UNDECIDED: "?", Outcome.WAIVED: "◇"}
+GRAVITY = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED, Outcome.PASS)
+NAMED = 3
+"""How many rules the sentence names before it counts the others."""
+
+
+def is_guard(rule: RuleResult) -> bool:
+    """Guards have IDs of their own kind, which no declared rule may have."""
+    return rule.id.startswith("guard:")
+
+
+def ordered(rules: Sequence[RuleResult]) -> list[RuleResult]:
+    """Declared rules before guards, in each the grave before the good, else in the suite's order."""
+    return sorted(rules, key=lambda rule: (is_guard(rule), GRAVITY.index(rule.outcome)))
+
+
+def declared(answer: Answer) -> list[RuleResult]:
+    """The headline rules and invariants, in reading order."""
+    return [rule for rule in ordered(answer.decision.rules) if not is_guard(rule)]
+
+
+def guards(answer: Answer) -> list[RuleResult]:
+    """The guards, in reading order."""
+    return [rule for rule in ordered(answer.decision.rules) if is_guard(rule)]
+
+
+def remarks(answer: Answer) -> list[str]:
+    """What a reader must know besides the rules, each once."""
+    return list(dict.fromkeys((*answer.decision.remarks, *answer.remarks)))
+
+
+def deciding(answer: Answer) -> list[RuleResult]:
+    """The rules that made the decision what it is; none where all passed, or where no rule says why."""
+    wanted = answer.decision.outcome
+    return [
+        rule
+        for rule in ordered(answer.decision.rules)
+        if rule.outcome is wanted and wanted is not Outcome.PASS and (rule.critical or wanted is Outcome.FAIL)
+    ]
+
+
+def why(answer: Answer, name: Naming) -> str:
+    """The decision in plain words, with numbers. `name` puts a text of the user's into the form at hand."""
+    total = len(answer.decision.rules)
+    found = deciding(answer)
+    waived = sum(rule.outcome is Outcome.WAIVED for rule in answer.decision.rules)
+    named = "; ".join(_broken(rule, name) for rule in found[:NAMED])
+    others = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    match answer.decision.outcome:
+        case Outcome.FAIL:
+            said = f"{len(found)} of {number.plural(total, 'rule')} failed: {named}{others}."
+        case Outcome.UNDECIDED if found:
+            said = f"The evidence can't settle {number.plural(len(found), 'critical rule')} of {total}: {named}{others}."
+        case Outcome.UNDECIDED:
+            said = "No rule failed, yet the run can't be decided; the remarks say why."
+        case _ if waived:
+            said = f"{total - waived} of {number.plural(total, 'rule')} hold, {waived} failed and waived."
+        case _:
+            said = f"All {number.plural(total, 'rule')} hold."
+    if answer.decision.exploratory:
+        said += " Exploratory: the rules changed after these outcomes were read, so nothing is bundled."
+    return said
+
+
+def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
+    """What is worth typing next, each with what it shows."""
+    run = text.short(answer.run)
+    worst = deciding(answer)
+    explain = f"harness explain {run}" + (f" --rule {_word(text.clean(worst[0].id))}" if worst else "")
+    next_up = [(explain, "the decision in words, rule by rule")]
+    if answer.counts.missing or answer.counts.failed:
+        where = f"SELECT * FROM cases_without_output WHERE run LIKE '{run}%'"
+        next_up.append((f"harness sql {_word(where)}", "the cases without an output, and why"))
+    if answer.parent is not None:
+        metric = text.clean(primary).replace("'", "''")
+        where = f"SELECT * FROM worst_regressions WHERE run LIKE '{run}%' AND metric = '{metric}' LIMIT 20"
+        next_up.append((f"harness sql {_word(where)}", "the cases on which most was lost"))
+    if answer.bundle is not None:
+        next_up.append((f"harness verify {_word(text.clean(answer.bundle))}", "the bundle against its checksums"))
+    else:
+        where = f"SELECT * FROM judging_queue WHERE run LIKE '{run}%' LIMIT 20"
+        next_up.append((f"harness sql {_word(where)}", "high-ranked documents that nobody judged"))
+    return next_up
+
+
+def _broken(rule: RuleResult, name: Naming) -> str:
+    """One rule's finding: `nDCG@10 on all 0.6123 → 0.5871 (−0.0252, interval […], margin 0.0200)`."""
+    subject = f"{name(rule.metric)} on {name(rule.slice)}"
+    if rule.kind == "invariant":
+        return f"{subject} is {figure(rule, rule.value)}"
+    if rule.value is None:
+        return f"{subject} has no value"
+    bound = number.interval(rule.low, rule.high, of_delta=rule.delta is not None)
+    facts = [] if bound == number.NOTHING else [f"interval {bound}"]
+    if rule.margin is not None:
+        facts.append(f"{'margin' if rule.delta is not None else 'bound'} {number.value(rule.margin)}")
+    if is_guard(rule) and rule.p_adjusted is not None:
+        small = number.probability(rule.p_adjusted)
+        facts.append(f"adjusted p below {small[1:]}" if small.startswith("<") else f"adjusted p {small}")
+    if rule.delta is None or rule.parent_value is None:
+        moved = f"is {number.value(rule.value)}"
+    else:
+        moved = f"{number.value(rule.parent_value)} → {number.value(rule.value)}"
+        facts.insert(0, number.signed(rule.delta))
+    return f"{subject} {moved}" + (f" ({', '.join(facts)})" if facts else "")
+
+
+def figure(rule: RuleResult, amount: float | None) -> str:
+    """A rule's own value or bound: a count where the rule is over one, else a metric's value."""
+    counted = rule.kind == "invariant" and amount is not None and amount == int(amount)
+    return number.count(int(amount)) if counted and amount is not None else number.value(amount)
+
+
+def _word(argument: str) -> str:
+    """One shell word, in double quotes where nothing in it is special there."""
+    if any(sign in argument for sign in '\\"$`!'):
+        return shlex.quote(argument)
+    return f'"{argument}"' if shlex.quote(argument) != argument else argument

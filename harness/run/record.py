@@ -1,0 +1,155 @@
+"""What a run puts into the store: the suite once, a run's row, and every output of a side in one transaction."""
+
+import json
+from collections.abc import Sequence
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from harness.output.case import CaseOutput
+from harness.run.execute import Executed
+from harness.store.write import Column, append, finish, remove, replace
+from harness.suite.case import Attribute
+from harness.suite.freeze import FrozenSuite
+
+HEAD = 200
+TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
+
+
+def record_suite(connection: duckdb.DuckDBPyConnection, frozen: FrozenSuite) -> None:
+    """The frozen suite, by the digest of its lock; one that is there already is left as it is."""
+    lock, suite = frozen.lock, frozen.suite
+    key = {"suite_digest": lock.digest}
+    if connection.execute("SELECT 1 FROM suites WHERE suite_digest = ?", [lock.digest]).fetchall():
+        return
+    cases = suite.cases
+    replace(connection, "cases", key, {
+        "position": np.arange(len(cases)),
+        "case_id": [case.id for case in cases],
+        "role": [case.role for case in cases],
+        "case_group": [case.group for case in cases],
+        "answerable": [case.answerable for case in cases],
+        "text": [case.text for case in cases],
+    })  # fmt: skip
+    attributes = [(case.id, name, value) for case in cases for name, value in case.attributes.items()]
+    replace(connection, "case_attributes", key, {
+        "case_id": pa.array([row[0] for row in attributes], pa.string()),
+        "name": pa.array([row[1] for row in attributes], pa.string()),
+        "type": pa.array([TYPES[type(row[2])] for row in attributes], pa.string()),
+        "value": pa.array([_text(row[2]) for row in attributes], pa.string()),
+    })  # fmt: skip
+    replace(connection, "judgements", key, {
+        "case_id": pa.array([row.case_id for row in suite.judgements], pa.string()),
+        "document_id": pa.array([row.document_id for row in suite.judgements], pa.string()),
+        "grade": pa.array([row.grade for row in suite.judgements], pa.int32()),
+    })  # fmt: skip
+    declared = lock.definition.slices
+    replace(connection, "slices", key, {
+        "slice": pa.array([each.name for each in declared], pa.string()),
+        "definition": pa.array([each.where for each in declared], pa.string()),
+        "critical": pa.array([each.critical for each in declared], pa.bool_()),
+        "min_support": pa.array([each.min_support for each in declared], pa.int64()),
+    })  # fmt: skip
+    replace(connection, "slice_members", key, {
+        "slice": pa.array([name for name, ids in lock.slices.items() for _ in ids], pa.string()),
+        "case_id": pa.array([case_id for ids in lock.slices.values() for case_id in ids], pa.string()),
+    })  # fmt: skip
+    replace(connection, "suites", key, {
+        "suite": [lock.definition.name],
+        "data_digest": [lock.data_digest],
+        "policy_digest": [lock.policy_digest],
+        "lock": [lock.to_json().decode("utf-8")],
+    })  # fmt: skip
+
+
+def record_outputs(
+    connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, executed: Executed, seconds: float
+) -> None:
+    """Everything one side did, and the mark that it is all there."""
+    outputs = executed.outputs
+    key = {"run": run, "side": side, "release": release}
+    replace(connection, "outputs", key, {
+        "case_id": [each.case_id for each in outputs],
+        "status": [str(each.status) for each in outputs],
+        "reason": [each.reason for each in outputs],
+        "non_finite": [each.non_finite for each in outputs],
+        "input_digest": pa.array([each.input_digest for each in outputs], pa.string()),
+        "tokens_kept": pa.array([each.tokens_kept for each in outputs], pa.int64()),
+        "tokens_lost": pa.array([each.tokens_lost for each in outputs], pa.int64()),
+        "retrieved": [0 if each.ranking is None else len(each.ranking.scores) for each in outputs],
+        "crossing": [0 if each.ranking is None else each.ranking.crossing for each in outputs],
+    })  # fmt: skip
+    replace(connection, "rankings", key, _ranking_columns(outputs))
+    side_key = {"run": run, "side": side}
+    replace(connection, "remarks", side_key, {
+        "kind": pa.array([each.kind for each in executed.remarks], pa.string()),
+        "count": pa.array([each.count for each in executed.remarks], pa.int64()),
+        "detail": pa.array([each.detail for each in executed.remarks], pa.string()),
+    })  # fmt: skip
+    replace(connection, "cut_documents", side_key, {
+        "document_id": pa.array([each.document_id for each in executed.cut_documents], pa.string()),
+        "tokens_kept": pa.array([each.tokens_kept for each in executed.cut_documents], pa.int64()),
+        "tokens_lost": pa.array([each.tokens_lost for each in executed.cut_documents], pa.int64()),
+    })  # fmt: skip
+    finish(connection, run, f"outputs:{side}", seconds)
+
+
+def copy_outputs(connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, output_key: str) -> bool:
+    """Takes a side's outputs from any earlier run with the same key; False where there is none."""
+    rows = connection.execute(
+        """SELECT e.run, e.side FROM releases e JOIN steps s ON s.run = e.run AND s.step = 'outputs:' || e.side
+           WHERE e.output_key = ? AND NOT (e.run = ? AND e.side = ?) ORDER BY e.run, e.side LIMIT 1""",
+        [output_key, run, side],
+    ).fetchall()
+    if not rows:
+        return False
+    for table, own in (("outputs", 3), ("rankings", 3), ("remarks", 2), ("cut_documents", 2)):
+        mine = {"run": run, "side": side, "release": release}
+        names = list(mine)[:own]
+        remove(connection, table, {"run": run, "side": side})
+        connection.execute(
+            f"INSERT INTO {table} BY NAME SELECT * REPLACE ({', '.join(f'? AS {name}' for name in names)}) "
+            f"FROM {table} WHERE run = ? AND side = ?",
+            [*(mine[name] for name in names), *rows[0]],
+        )
+    finish(connection, run, f"outputs:{side}", 0.0)
+    return True
+
+
+def record_heads(connection: duckdb.DuckDBPyConnection, frozen: FrozenSuite, run: str) -> None:
+    """How the documents begin that a reader will meet: judged ones, and those among a side's first ten."""
+    wanted = {
+        row[0]
+        for row in connection.execute(
+            """SELECT document_id FROM judgements WHERE suite_digest = $suite
+               UNION SELECT document_id FROM rankings WHERE run = $run AND position <= 10
+               EXCEPT SELECT document_id FROM documents WHERE suite_digest = $suite""",
+            {"suite": frozen.lock.digest, "run": run},
+        ).fetchall()
+    }
+    heads = [each for each in frozen.suite.documents if each.id in wanted]
+    append(connection, "documents", {"suite_digest": frozen.lock.digest}, {
+        "document_id": pa.array([each.id for each in heads], pa.string()),
+        "head": pa.array([each.text[:HEAD] for each in heads], pa.string()),
+    })  # fmt: skip
+
+
+def _ranking_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:
+    ranked = [(each.case_id, each.ranking) for each in outputs if each.ranking is not None]
+    sizes = np.array([len(ranking.scores) for _, ranking in ranked], dtype=np.int64)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    ids = pa.DictionaryArray.from_arrays(
+        np.repeat(np.arange(len(ranked), dtype=np.int32), sizes), pa.array([case_id for case_id, _ in ranked], pa.string())
+    )
+    documents = [pa.array(ranking.documents, pa.string()) for _, ranking in ranked]
+    return {
+        "case_id": ids,
+        "position": np.arange(sizes.sum()) - starts + 1,
+        "document_id": pa.concat_arrays(documents) if documents else pa.array([], pa.string()),
+        "score": np.concatenate([np.empty(0), *(ranking.scores for _, ranking in ranked)]),
+    }
+
+
+def _text(value: Attribute) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,243 @@
+"""Fixing a suite, and holding a folder against what was fixed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from harness.errors import HarnessError, Misconfigured, Tampered
+from harness.identity import digest, file_digest, text_digest
+from harness.output.toml import place
+from harness.suite.case import Case, Suite
+from harness.suite.definition import Role
+from harness.suite.formats.lines import listed
+from harness.suite.load import DEFINITION, load, read_definition
+from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
+from harness.suite.policy import check_demands
+from harness.suite.role import ROLES, TUNES
+
+SCORERS = {"ranking": "1"}
+"""Versions of the metrics' definitions: raised when a metric's value for the same outputs changes."""
+
+Members: TypeAlias = Callable[[Sequence[Case], str], list[str]]
+"""IDs of the cases for which an SQL condition over their attributes holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenSuite:
+    """A suite and the lock that it was found to match."""
+
+    suite: Suite
+    lock: Lock
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How much of the promotion role a slice holds."""
+
+    cases: int
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteReport:
+    """What `freeze` and `check` print. `cases` and `roles` count every case, `slices` those of the promotion role."""
+
+    suite: str
+    digest: str
+    cases: int
+    roles: dict[Role, int]
+    slices: dict[str, Support]
+    warnings: tuple[str, ...]
+
+
+def freeze(suite: Suite, members: Members) -> Lock:
+    """The lock of a suite: equal suites give equal bytes.
+
+    Raises Misconfigured for a policy that may not be frozen (`check_demands`), for no promotion case, for a slice
+    that holds none, and whatever `members` raises for a condition that isn't one.
+    """
+    path = suite.folder / DEFINITION
+    check_demands(suite.definition, path)
+    promotion = {case.id for case in suite.cases if case.role == "promotion"}
+    if not promotion:
+        raise Misconfigured(
+            str(path), found="no case has the role promotion", expected="at least one: the gate decides over that role",
+            mend="Give some cases the role promotion.",
+        )  # fmt: skip
+    slices = {each.name: _members(suite, members, each.where) for each in suite.definition.slices}
+    for position, each in enumerate(suite.definition.slices):
+        if promotion.isdisjoint(slices[each.name]):
+            held = f"{len(slices[each.name])} cases of other roles only" if slices[each.name] else "no case"
+            raise Misconfigured(
+                place(path, "slices", position, "where"), found=f"slice {each.name!r} holds {held}",
+                expected="at least one promotion case", mend="Correct `where`, or take the slice out.",
+            )  # fmt: skip
+    grades = sorted({row.grade for row in suite.judgements})
+    return Lock(
+        schema_="harness.suite-lock.v1",
+        definition=suite.definition,
+        files=dict(suite.files),
+        case_ids=tuple(case.id for case in suite.cases),
+        roles=tuple(case.role for case in suite.cases),
+        groups=tuple(case.group for case in suite.cases),
+        case_digests=case_digests(suite),
+        slices=slices,
+        documents=len(suite.documents),
+        grades=tuple(grades),
+        top_grade=max([0, *grades]),
+        label_schema=None,
+        identifiers=Identifiers(near_equal_count=suite.counts.near_equal_ids),
+        dropped=Dropped(dangling=suite.counts.dangling_dropped, unjudged=suite.counts.unjudged_dropped),
+        window_parents={},
+        tunes=dict(TUNES),
+        scorers=SCORERS,
+    )
+
+
+def open_frozen(folder: Path) -> FrozenSuite:
+    """The suite, which is as it was frozen.
+
+    Raises NotFound where there is no lock, Tampered where a data file, `suite.toml` or the lock changed since,
+    naming the files and the cases, Misconfigured where this version's metrics are others, and as `load`.
+    """
+    definition = read_definition(folder)
+    lock = read_lock(folder)
+    _check_files(folder, lock)
+    if definition != lock.definition:
+        changed = _changes(lock.definition.model_dump(mode="json"), definition.model_dump(mode="json"), "")
+        raise _tampered(folder, str(folder / DEFINITION), f"changed since it was frozen: {'; '.join(changed[:5])}")
+    if lock.scorers != SCORERS:
+        raise Misconfigured(
+            str(folder), found=f"frozen under metrics of version {lock.scorers}", expected=f"version {SCORERS}",
+            mend=f"Run `harness freeze {folder}`; results under the old lock can't be compared with new ones.",
+        )  # fmt: skip
+    suite = load(folder)
+    _check_cases(suite, lock)
+    return FrozenSuite(suite, lock)
+
+
+def check_members(frozen: FrozenSuite, members: Members) -> None:
+    """Raises Tampered where a slice's condition now picks other cases than the lock has."""
+    for each in frozen.suite.definition.slices:
+        now = set(_members(frozen.suite, members, each.where))
+        then = set(frozen.lock.slices[each.name])
+        if now != then:
+            raise _tampered(
+                frozen.suite.folder, str(frozen.suite.folder),
+                f"slice {each.name!r} picks other cases than were frozen: {listed(sorted(now ^ then))}",
+            )  # fmt: skip
+
+
+def report(suite: Suite, lock: Lock) -> SuiteReport:
+    """The suite in a few figures, with every warning."""
+    definition = suite.definition
+    promoted = {case.id: case.group for case in suite.cases if case.role == "promotion"}
+    slices = {}
+    warnings = list(suite.warnings)
+    for each in definition.slices:
+        groups = [promoted[identifier] for identifier in lock.slices[each.name] if identifier in promoted]
+        slices[each.name] = Support(len(groups), len(set(groups)))
+        if len(set(groups)) < each.min_support:
+            warnings.append(
+                f"slice {each.name!r} has {len(set(groups))} promotion groups, fewer than its min_support of "
+                f"{each.min_support}: rules over it will be UNDECIDED"
+            )
+    if all(rule.kind == "invariant" for rule in definition.rules):
+        warnings.append("no headline or floor rule: nothing here demands that the candidate be any good")
+    roles: dict[Role, int] = {role: lock.roles.count(role) for role in ROLES if role in lock.roles}
+    return SuiteReport(definition.name, lock.digest, len(suite.cases), roles, slices, tuple(warnings))
+
+
+def case_digests(suite: Suite) -> tuple[str, ...]:
+    """One digest a case over all it is judged by, 16 hexadecimal digits, in suite order."""
+    judged = {row.document_id for row in suite.judgements}
+    texts = {each.id: text_digest(each.text) for each in suite.documents if each.id in judged}
+    rows: dict[str, list[tuple[str, int, str]]] = {case.id: [] for case in suite.cases}
+    for row in suite.judgements:
+        rows[row.case_id].append((row.document_id, row.grade, texts[row.document_id]))
+    return tuple(
+        digest(
+            {
+                "text": case.text,
+                "attributes": case.attributes,
+                "role": case.role,
+                "group": case.group,
+                "answerable": case.answerable,
+                "judgements": sorted(rows[case.id]),
+            }
+        )[:16]
+        for case in suite.cases
+    )
+
+
+def _members(suite: Suite, members: Members, where: str) -> tuple[str, ...]:
+    found = set(members(suite.cases, where))
+    return tuple(case.id for case in suite.cases if case.id in found)
+
+
+def _check_files(folder: Path, lock: Lock) -> None:
+    changed = []
+    for name, known in lock.files.items():
+        path = folder / name
+        if not path.is_file():
+            changed.append(f"{name} is gone")
+        elif file_digest(path) != known:
+            changed.append(f"{name} changed")
+    if changed:
+        raise _tampered(folder, str(folder), f"{', '.join(changed)}; {_traced(folder, lock)}")
+
+
+def _traced(folder: Path, lock: Lock) -> str:
+    """Which cases a changed file changed, in words."""
+    try:
+        suite = load(folder)
+    except HarnessError as error:
+        return f"the files no longer read: {error.subject}: {error.found}"
+    then = dict(zip(lock.case_ids, lock.case_digests, strict=True))
+    now = dict(zip((case.id for case in suite.cases), case_digests(suite), strict=True))
+    parts = [
+        f"{len(ids)} cases {what} ({listed(ids)})"
+        for what, ids in (
+            ("changed", [each for each in now if each in then and now[each] != then[each]]),
+            ("added", [each for each in now if each not in then]),
+            ("removed", [each for each in then if each not in now]),
+        )
+        if ids
+    ]
+    return ", ".join(parts) or "no case, judgement or judged document changed"
+
+
+def _check_cases(suite: Suite, lock: Lock) -> None:
+    """The same files must read as the same cases, else the lock was edited or another reader wrote it."""
+    if suite.files != lock.files:
+        other = sorted(set(suite.files) ^ set(lock.files))
+        raise _tampered(suite.folder, str(suite.folder), f"other data files are read than were frozen: {listed(other)}")
+    now = [(case.id, case.role, case.group) for case in suite.cases]
+    then = list(zip(lock.case_ids, lock.roles, lock.groups, strict=True))
+    if now != then or case_digests(suite) != lock.case_digests:
+        raise _tampered(suite.folder, str(suite.folder), "the same files now read as other cases than were frozen")
+
+
+def _changes(then: object, now: object, name: str) -> list[str]:
+    """Paths at which two JSON values differ, with both values."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        return [
+            line
+            for key in dict.fromkeys([*then, *now])
+            for line in _changes(then.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        ]
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        return [
+            line
+            for i, (old, new) in enumerate(zip(then, now, strict=True))
+            for line in _changes(old, new, f"{name}[{i + 1}]")
+        ]
+    return [] if then == now else [f"{name} {then!r} → {now!r}"]
+
+
+def _tampered(folder: Path, subject: str, found: str) -> Tampered:
+    return Tampered(
+        subject, found=found, expected="what suite.lock.json fixed",
+        mend=f"Restore it, or run `harness freeze {folder}` and judge candidate and parent anew.",
+    )  # fmt: skip

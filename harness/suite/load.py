@@ -1,0 +1,234 @@
+"""From a suite's folder to a suite in memory."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from harness.errors import Misconfigured, NotFound
+from harness.identity import file_digest
+from harness.output.toml import place, read_toml
+from harness.suite.attribute import ANSWERABLE, read_attributes
+from harness.suite.case import Attribute, Case, Counts, Document, Judgement, Suite
+from harness.suite.definition import SuiteDefinition
+from harness.suite.formats import beir, trec
+from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow
+from harness.suite.formats.lines import listed, refuse, shown
+from harness.suite.identifier import near_equal, near_equal_warnings
+from harness.suite.policy import check
+from harness.suite.role import assign_groups, assign_roles, check_groups, ungrouped
+
+DEFINITION = "suite.toml"
+FORMATS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
+TASKS = ("retrieval",)
+
+
+def load(folder: Path) -> Suite:
+    """The suite, whole.
+
+    Raises NotFound for a missing file, Leaked for a case or group in two roles, Misconfigured with file and line
+    for everything else that `suite.toml` or the data may have wrong.
+    """
+    definition = read_definition(folder)
+    files = data_files(folder, definition)
+    digests = file_digests(folder, files)
+    return _assembled(folder, definition, FORMATS[definition.source.format].read(files), digests)
+
+
+def read_definition(folder: Path) -> SuiteDefinition:
+    """`suite.toml`, checked. Raises NotFound where it isn't there, Misconfigured for what is wrong in it."""
+    path = folder / DEFINITION
+    if not path.is_file():
+        raise NotFound(
+            str(folder), found=f"no {DEFINITION}" if folder.is_dir() else "no such folder",
+            expected="a suite's folder, or the name of one under ./suites", mend="Check the path.",
+        )  # fmt: skip
+    definition = read_toml(path, SuiteDefinition)
+    for keys, value, readable in (
+        (("task",), definition.task, TASKS),
+        (("source",), definition.source.format, tuple(FORMATS)),
+    ):
+        if value not in readable:
+            raise Misconfigured(
+                place(path, *keys), found=f"{value!r}, which is not supported yet",
+                expected=f"one of {', '.join(readable)}", mend="Nothing else can be read by this version.",
+            )  # fmt: skip
+    check(definition, path)
+    return definition
+
+
+def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
+    """Where the collection lies. Raises Misconfigured for a path that isn't relative, and as the format does."""
+    source, role = definition.source, definition.cases.role
+    mapped = list(role) if isinstance(role, dict) else []
+    named = [source.path, source.corpus, source.queries, source.qrels, *mapped]
+    absolute = next((path for path in named if path and Path(path).is_absolute()), None)
+    if absolute:
+        raise Misconfigured(
+            place(folder / DEFINITION, "source"), found=f"the absolute path {shown(absolute)}",
+            expected="a path from the suite's folder, so that the suite can be moved", mend="Write it relative.",
+        )  # fmt: skip
+    if mapped and source.qrels:
+        raise Misconfigured(
+            place(folder / DEFINITION, "source"), found=f"qrels = {shown(source.qrels)} beside a role for every file",
+            expected="judgement files named in one place", mend="Take `qrels` out of `source`.",
+        )  # fmt: skip
+    files: DataFiles = FORMATS[source.format].locate(folder / source.path, source, mapped)
+    return files
+
+
+def file_digests(folder: Path, files: DataFiles) -> dict[str, str]:
+    """SHA-256 of every data file, by its path from the suite's folder. Raises NotFound, Misconfigured."""
+    digests: dict[str, str] = {}
+    for path in files.all:
+        try:
+            digests[Path(os.path.relpath(path, folder)).as_posix()] = file_digest(path)
+        except FileNotFoundError:
+            raise NotFound(
+                str(path), found="no such file", expected="a data file of the suite",
+                mend="Put it there, or correct `source` in suite.toml.",
+            ) from None  # fmt: skip
+        except OSError as error:
+            refuse(path, error.strerror or str(error), "a file that can be read", "Check `source` in suite.toml.")
+    return digests
+
+
+def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, digests: Mapping[str, str]) -> Suite:
+    policy = definition.cases
+    attributes = read_attributes(read.queries)
+    rows = dict(zip((query.id for query in read.queries), attributes.by_query, strict=True))
+    judgements, dangling = _without_dangling(definition, read)
+    answerable = {query.id for query in read.queries if rows[query.id].get(ANSWERABLE, True)}
+    queries, unjudged = _without_unjudged(definition, read.queries, judgements, answerable)
+    _check_unanswerable(judgements, answerable)
+    if not queries:
+        raise Misconfigured(
+            str(folder), found="no case", expected="at least one query that counts", mend="Add queries."
+        )
+    kept = [rows[query.id] for query in queries]
+    roles = assign_roles(queries, kept, judgements, policy, folder / definition.source.path)
+    groups = assign_groups(queries, kept, policy)
+    check_groups(queries, roles, groups)
+    cases = tuple(
+        Case(query.id, query.text, role, group, query.id in answerable, row)
+        for query, role, group, row in zip(queries, roles, groups, kept, strict=True)
+    )
+    alike = [near_equal(case.id for case in cases), near_equal(document.id for document in read.documents)]
+    shared = {case.id for case in cases} & {document.id for document in read.documents}
+    counts = Counts(
+        dangling_dropped=len(dangling),
+        unjudged_dropped=len(unjudged),
+        empty_documents=sum(not document.text for document in read.documents),
+        near_equal_ids=sum(each.count for each in alike),
+        shared_ids=len(shared),
+    )
+    relevant = {row.case_id for row in judgements if row.grade > 0}
+    warnings = [
+        *_dropped_warnings(dangling, unjudged),
+        *attributes.left_out,
+        *near_equal_warnings(alike[0], "case"),
+        *near_equal_warnings(alike[1], "document"),
+        *_group_warnings(queries, kept, policy.group),
+        *_text_warnings(cases, read.documents, relevant),
+    ]
+    if shared:
+        warnings.append(
+            f"{len(shared)} IDs name both a query and a document, as {shown(min(shared))}; "
+            f'[ranking] self_match = "{definition.ranking.self_match}" decides whether a query may find itself'
+        )
+    return Suite(
+        definition=definition,
+        folder=folder,
+        cases=cases,
+        documents=read.documents,
+        judgements=tuple(Judgement(row.case_id, row.document_id, row.grade) for row in judgements),
+        files=digests,
+        counts=counts,
+        warnings=tuple(warnings),
+    )
+
+
+def _without_dangling(definition: SuiteDefinition, read: Collection) -> tuple[list[JudgementRow], list[JudgementRow]]:
+    """Judgements whose query and document are there, and the others."""
+    queries = {query.id for query in read.queries}
+    documents = {document.id for document in read.documents}
+    kept: list[JudgementRow] = []
+    dangling: list[JudgementRow] = []
+    for row in read.judgements:
+        (kept if row.case_id in queries and row.document_id in documents else dangling).append(row)
+    if dangling and definition.cases.dangling == "refuse":
+        missing = (
+            f"query {shown(row.case_id)}" if row.case_id not in queries else f"document {shown(row.document_id)}"
+            for row in dangling[:3]
+        )
+        refuse(
+            dangling[0].place, f"{len(dangling)} judgements name what isn't there: {', '.join(missing)}"
+            + (", …" if len(dangling) > 3 else ""),
+            "judgements of queries and documents that the suite has",
+            'Correct the files, or write dangling = "drop" under [cases] in suite.toml.',
+        )  # fmt: skip
+    return kept, dangling
+
+
+def _without_unjudged(
+    definition: SuiteDefinition, queries: Sequence[QueryRow], judgements: Sequence[JudgementRow], answerable: set[str]
+) -> tuple[list[QueryRow], list[QueryRow]]:
+    """Queries that are judged or meant to have no answer, and the others."""
+    judged = {row.case_id for row in judgements}
+    kept: list[QueryRow] = []
+    unjudged: list[QueryRow] = []
+    for query in queries:
+        (unjudged if query.id in answerable and query.id not in judged else kept).append(query)
+    if unjudged and definition.cases.unjudged == "refuse":
+        refuse(
+            unjudged[0].place, f"{len(unjudged)} queries without a judgement: {listed(each.id for each in unjudged)}",
+            'a judgement for every query, or "answerable": false on one that no document answers',
+            'Judge them, or write unjudged = "drop" under [cases] in suite.toml.',
+        )  # fmt: skip
+    return kept, unjudged
+
+
+def _check_unanswerable(judgements: Sequence[JudgementRow], answerable: set[str]) -> None:
+    for row in judgements:
+        if row.grade > 0 and row.case_id not in answerable:
+            refuse(
+                row.place, f"document {shown(row.document_id)} is relevant to {shown(row.case_id)}, which is not "
+                "answerable",
+                'no relevant document where a query says "answerable": false',
+                "Correct the grade, or take `answerable` out of the query.",
+            )  # fmt: skip
+
+
+def _dropped_warnings(dangling: Sequence[JudgementRow], unjudged: Sequence[QueryRow]) -> list[str]:
+    warnings = []
+    if dangling:
+        warnings.append(f"{len(dangling)} judgements of what isn't there dropped (first: {dangling[0].place})")
+    if unjudged:
+        warnings.append(f"{len(unjudged)} queries without a judgement dropped (first: {unjudged[0].place})")
+    return warnings
+
+
+def _group_warnings(
+    queries: Sequence[QueryRow], attributes: Sequence[Mapping[str, Attribute]], name: str | None
+) -> list[str]:
+    if name is None:
+        return []
+    alone = [query for query, row in zip(queries, attributes, strict=True) if ungrouped(row, name)]
+    return (
+        [f"{len(alone)} cases have no {name} and are each their own group (first: {alone[0].place})"] if alone else []
+    )
+
+
+def _text_warnings(cases: Sequence[Case], documents: Sequence[Document], relevant: set[str]) -> list[str]:
+    blank = [case.id for case in cases if not case.text.strip()]
+    empty = [document.id for document in documents if not document.text]
+    vain = [case.id for case in cases if case.answerable and case.id not in relevant]
+    return [
+        f"{len(ids)} {what}: {listed(ids)}"
+        for ids, what in (
+            (blank, "cases have a blank text"),
+            (empty, "documents have an empty text"),
+            (vain, "cases are judged but have no relevant document"),
+        )
+        if ids
+    ]

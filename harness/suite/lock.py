@@ -1,0 +1,166 @@
+"""What `freeze` fixes: `suite.lock.json`."""
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.errors import NotFound, Stopped, Tampered
+from harness.identity import Json, canonical_json, digest
+from harness.suite.definition import Role, SuiteDefinition
+
+LOCK = "suite.lock.json"
+
+Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class Dropped(BaseModel):
+    """What the suite's own policy left out, counted."""
+
+    model_config = Strict
+
+    dangling: int
+    unjudged: int
+
+
+class Identifiers(BaseModel):
+    """Deduplication: exact duplicates never get in; equal after NFC, case folding and stripping is counted."""
+
+    model_config = Strict
+
+    exact_duplicates: Literal["refuse"] = "refuse"
+    near_equal: Literal["warn"] = "warn"
+    near_equal_count: int
+
+
+class Lock(BaseModel):
+    """A frozen suite. Lists of cases run in step: `roles[i]`, `groups[i]`, `case_digests[i]` are of `case_ids[i]`.
+
+    `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
+    group, judgements and the texts of judged documents. `slices` holds case IDs of every role, in suite order.
+    """
+
+    model_config = Strict
+
+    schema_: Annotated[Literal["harness.suite-lock.v1"], Field(alias="schema")]
+    definition: SuiteDefinition
+    files: dict[str, str]
+    case_ids: tuple[str, ...]
+    roles: tuple[Role, ...]
+    groups: tuple[str, ...]
+    case_digests: tuple[str, ...]
+    slices: dict[str, tuple[str, ...]]
+    documents: int
+    grades: tuple[int, ...]
+    top_grade: int
+    label_schema: None
+    identifiers: Identifiers
+    dropped: Dropped
+    window_parents: dict[str, str]
+    tunes: dict[Role, tuple[str, ...]]
+    scorers: dict[str, str]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON of the whole lock: what results are called by."""
+        return digest(self.as_record())
+
+    @cached_property
+    def data_digest(self) -> str:
+        """Digest of what outputs and gold depend on: unchanged when only rules, margins, slices or draws change."""
+        definition = self.definition
+        return digest(
+            {
+                "task": definition.task,
+                "files": self.files,
+                "case_ids": self.case_ids,
+                "roles": self.roles,
+                "groups": self.groups,
+                "case_digests": self.case_digests,
+                "ranking": definition.ranking.model_dump(mode="json", exclude={"max_judged_gap"}),
+            }
+        )
+
+    @cached_property
+    def policy_digest(self) -> str:
+        """Digest of what only the decision depends on: rules, guards, slices, metrics, draws, scorers."""
+        policy = {"rules", "guards", "slices", "uncertainty", "metrics", "budget"}
+        return digest(
+            {
+                "definition": self.definition.model_dump(mode="json", include=policy),
+                "members": self.slices,
+                "missing": self.definition.cases.missing,
+                "max_judged_gap": self.definition.ranking.max_judged_gap,
+                "scorers": self.scorers,
+            }
+        )
+
+    def as_record(self) -> Mapping[str, Json]:
+        """The lock as JSON, without its own digest."""
+        record: dict[str, Json] = self.model_dump(mode="json", by_alias=True)
+        return record
+
+    def to_json(self) -> bytes:
+        """The bytes of `suite.lock.json`: canonical JSON and a line feed, the lock's own digest beside the rest."""
+        return canonical_json({**self.as_record(), "digest": self.digest}) + b"\n"
+
+
+class _Written(Lock):
+    """The lock as it stands in its file."""
+
+    written_digest: Annotated[str, Field(alias="digest")]
+
+
+def parse_lock(data: bytes, subject: str) -> Lock:
+    """A lock from its bytes. Raises Tampered (naming `subject`) for what `to_json` cannot have written."""
+    try:
+        written = _Written.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        keys = ".".join(str(key) for key in first["loc"])
+        raise _no_lock(subject, f"{keys}: {first['msg']}" if keys else first["msg"]) from error
+    lock = Lock.model_validate({name: getattr(written, name) for name in Lock.model_fields})
+    if len({len(lock.case_ids), len(lock.roles), len(lock.groups), len(lock.case_digests)}) > 1:
+        raise _no_lock(subject, "lists of cases that differ in length")
+    if lock.digest != written.written_digest:
+        raise _no_lock(subject, f"its contents have digest {lock.digest[:12]}…, it says {written.written_digest[:12]}…")
+    return lock
+
+
+def read_lock(folder: Path) -> Lock:
+    """The lock in a suite's folder. Raises NotFound where there is none, Tampered as `parse_lock`."""
+    path = folder / LOCK
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise NotFound(
+            str(path), found="the suite is not frozen: no lock", expected="a frozen suite",
+            mend=f"Run `harness freeze {folder}`.",
+        ) from None  # fmt: skip
+    return parse_lock(data, str(path))
+
+
+def write_lock(lock: Lock, folder: Path) -> Path:
+    """Puts the lock into the suite's folder, whole or not at all. Raises Stopped where it can't be written."""
+    path = folder / LOCK
+    beside = folder / f".{LOCK}.{os.getpid()}"
+    try:
+        beside.write_bytes(lock.to_json())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise Stopped(
+            str(path), found=error.strerror or str(error), expected="a folder that can be written",
+            mend="Make room or give write permission, then freeze again.",
+        ) from error  # fmt: skip
+    return path
+
+
+def _no_lock(subject: str, found: str) -> Tampered:
+    return Tampered(
+        subject, found=found, expected="a lock as `harness freeze` wrote it",
+        mend="Restore the file from version control, or freeze the suite again.",
+    )  # fmt: skip

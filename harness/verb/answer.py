@@ -1,0 +1,41 @@
+"""What every command that speaks of a run gives back, read from the store."""
+
+from harness.errors import Misconfigured
+from harness.output.answer import Answer, Named
+from harness.output.decision import Decision, Outcome
+from harness.store import read
+from harness.verb.place import Place
+
+
+def answer(place: Place, run: str) -> Answer:
+    """A decided run. Report and bundle are named where they are there. Raises Misconfigured for an undecided run."""
+    with place.store.reading() as connection:
+        record = read.find_run(connection, run)
+        releases = read.releases(connection, record.run)
+        rules = read.rule_results(connection, record.run)
+        metrics = read.summaries(connection, record.run)
+        counts = read.counts(connection, record.run, "candidate")
+    if record.decision is None:
+        raise Misconfigured(
+            f"run {record.run[:12]}", found="a run that was not finished", expected="a decided run",
+            mend=f"Give the same `harness run` again, or `harness decide {record.run[:12]}`.",
+        )  # fmt: skip
+    outcome = Outcome(record.decision)
+    report = place.report(record.run) / "index.html"
+    bundle = place.bundle(place.root / releases["candidate"].place, record.run)
+    kept = outcome is Outcome.PASS and not record.exploratory and bundle.is_dir()
+    named = {side: Named(each.release, each.content_id) for side, each in releases.items()}
+    return Answer(
+        run=record.run,
+        decision=Decision(outcome, bool(record.exploratory), rules, record.remarks),
+        suite=record.suite,
+        suite_digest=record.suite_digest,
+        candidate=named["candidate"],
+        parent=named.get("parent"),
+        metrics=metrics,
+        counts=counts,
+        store=place.shown(place.store.path),
+        report=place.shown(report) if report.is_file() else None,
+        bundle=place.shown(bundle) if kept else None,
+        reading=record.reading or 1,
+    )

@@ -1,0 +1,88 @@
+"""`harness bundle`: what leaves on PASS."""
+
+import json
+
+from harness.bundle.write import write
+from harness.errors import Misconfigured, Tampered
+from harness.identity import Json
+from harness.lifecycle.state import State, advance, state
+from harness.output.answer import Answer
+from harness.output.decision import Outcome
+from harness.release.open import DEFINITION, Release, open_release
+from harness.report.markdown import markdown
+from harness.store import read
+from harness.suite.lock import parse_lock
+from harness.verb.answer import answer
+from harness.verb.place import Place, find_place
+from harness.verb.report import content
+
+
+def bundle(run: str, *, store: str | None = None) -> Answer:
+    """Writes the bundle of a stored run that passed against a parent, and takes its candidate to CANDIDATE.
+
+    Raises Misconfigured for any other run, Tampered where a release's files are no longer those that were run.
+    """
+    place = find_place(store=store)
+    found = answer(place, run)
+    if found.decision.exploratory or found.decision.outcome is not Outcome.PASS or found.parent is None:
+        raise Misconfigured(
+            f"run {found.run[:12]}",
+            found="an exploratory decision" if found.decision.exploratory else f"{found.decision.outcome}, "
+            f"{'against a parent' if found.parent else 'without a parent'}",
+            expected="a run that passed against its parent", mend=f"See why with `harness explain {found.run[:12]}`.",
+        )  # fmt: skip
+    write_bundle(place, found)
+    return answer(place, found.run)
+
+
+def write_bundle(place: Place, found: Answer) -> None:
+    """Puts the bundle in place, then records the step."""
+    with place.store.reading() as connection:
+        record = read.find_run(connection, found.run)
+        releases = read.releases(connection, found.run)
+        lock = parse_lock(read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}")
+        tables = read.evidence(connection, found.run)
+    opened = {side: _unchanged(open_release(place.root / each.place), each) for side, each in releases.items()}
+    candidate, parent = opened["candidate"], opened["parent"]
+    folder = place.bundle(candidate.folder, found.run)
+    records: dict[str, Json] = {
+        "decision": {**found.as_record(), "store": None, "report": None, "bundle": None},
+        "candidate": _side(candidate, releases["candidate"]),
+        "parent": _side(parent, releases["parent"]),
+        "suite.lock": lock.as_record(),
+        "rollback": _rollback(parent, releases["parent"], found),
+    }
+    sums = write(folder, records, tables, {"report.md": markdown(content(place, found))})
+    advance(candidate.folder, candidate.content_id, State.CANDIDATE, {"run": found.run, "bundle": sums})
+
+
+def _unchanged(release: Release, then: read.ReleaseRecord) -> Release:
+    if release.content_id != then.content_id:
+        raise Tampered(
+            str(release.folder), found=f"content {release.content_id[:16]}, run as {then.content_id[:16]}",
+            expected="the files that were run", mend="Restore them, or run the release again as it is now.",
+        )  # fmt: skip
+    return release
+
+
+def _side(release: Release, ran: read.ReleaseRecord) -> Json:
+    return {
+        "name": release.name,
+        "content_id": release.content_id,
+        "meaning": release.meaning,
+        "files": dict(release.files),
+        "runtime": json.loads(ran.runtime),
+        "definition": (release.folder / DEFINITION).read_text(encoding="utf-8"),
+    }
+
+
+def _rollback(parent: Release, ran: read.ReleaseRecord, found: Answer) -> Json:
+    """Where to go back to: the parent's whole meaning, not only its weights, and how well it is known here."""
+    known = state(parent.folder, parent.content_id)
+    return {
+        "schema": "harness.rollback.v1",
+        "target": _side(parent, ran),
+        "known_as": str(known) if known is State.CANDIDATE else "declared",
+        "judged_in": found.run,
+        "suite": found.suite_digest,
+    }

@@ -1,0 +1,100 @@
+"""From stored outputs to stored per-case values: what a metric says is read from the store, never from memory."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.metric.name import parse
+from harness.metric.place import JudgedPlaces, place, tied_cases
+from harness.metric.ranking import case_values
+from harness.output.case import OutputStatus
+from harness.output.value import CaseValues, Status
+from harness.store import write
+from harness.store.read import RankingRows, rankings
+from harness.suite.lock import Lock
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """One side as it was measured. Shapes: arrays [n], cases in suite order; `flags` by the name of the count."""
+
+    case_ids: NDArray[np.object_]
+    values: dict[str, CaseValues]
+    flags: dict[str, NDArray[np.bool_]]
+
+
+def measure(connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, lock: Lock) -> Measured:
+    """Reads one side's rankings, computes every metric that the suite names, and stores the values."""
+    rows = rankings(connection, run, side)
+    places = _places(rows, lock.definition.ranking.ties)
+    values = {name: _values(rows, places, name, lock) for name in metric_names(lock)}
+    key = {"run": run, "side": side, "release": release}
+    n = len(rows.case_ids)
+    numbers = np.concatenate([each.values for each in values.values()])
+    write.replace(connection, "case_metrics", key, {
+        "metric": pa.array(np.repeat(np.array(list(values), dtype=object), n), pa.string()),
+        "case_id": pa.array(np.tile(rows.case_ids, len(values)), pa.string()),
+        "value": pa.array(numbers, pa.float64(), mask=np.isnan(numbers)),
+        "status": pa.array([str(status) for each in values.values() for status in each.status], pa.string()),
+    })  # fmt: skip
+    return Measured(rows.case_ids, values, _flags(rows, lock))
+
+
+def metric_names(lock: Lock) -> tuple[str, ...]:
+    """Every metric of a run: those the suite names, as written, then Judged@k for every depth they look down to."""
+    named = lock.definition.metric_names
+    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named)]))
+
+
+def judged_name(metric: str, lock: Lock) -> str:
+    """The Judged@k that stands beside a ranking metric."""
+    return f"Judged@{parse(metric).cutoff or lock.definition.ranking.depth}"
+
+
+def _values(rows: RankingRows, places: JudgedPlaces, name: str, lock: Lock) -> CaseValues:
+    ranking = lock.definition.ranking
+    found = case_values(
+        parse(name),
+        places,
+        case_ids=rows.case_ids,
+        output_status=rows.status,
+        depth=ranking.depth,
+        top_grade=lock.top_grade,
+        no_relevant=ranking.no_relevant,
+    )
+    if lock.definition.cases.missing == "zero":
+        lacking = found.status == Status.MISSING
+        found = replace(
+            found,
+            values=np.where(lacking, 0.0, found.values),
+            status=np.where(lacking, Status.SCORED, found.status).astype(object),
+        )
+    return replace(found, metric=name)
+
+
+def _flags(rows: RankingRows, lock: Lock) -> dict[str, NDArray[np.bool_]]:
+    cutoffs = [parse(name).cutoff or lock.definition.ranking.depth for name in lock.definition.metric_names]
+    return {
+        "missing": rows.status == OutputStatus.MISSING,
+        "failed": rows.status == OutputStatus.FAILED,
+        "non-finite": rows.non_finite,
+        "truncated": rows.truncated,
+        "tied": tied_cases(_places(rows, "expected"), depth=max(cutoffs)),
+    }
+
+
+def _places(rows: RankingRows, ties: Literal["expected", "trec"]) -> JudgedPlaces:
+    return place(
+        rows.offsets,
+        rows.scores,
+        rows.judged_offsets,
+        rows.judged_grade,
+        rows.judged_score,
+        rows.judged_position,
+        rows.crossing,
+        ties=ties,
+    )

@@ -1,0 +1,138 @@
+"""`harness run`: the main job, from two releases and a frozen suite to a decision, a report and, on PASS, a bundle."""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from harness import __version__
+from harness.errors import Misconfigured
+from harness.identity import canonical_json
+from harness.lifecycle.state import State, advance
+from harness.output.answer import Answer
+from harness.output.decision import Outcome
+from harness.release.open import Release, open_release
+from harness.run.execute import execute, runtime_of
+from harness.run.key import output_key, run_id
+from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
+from harness.store import write
+from harness.suite.freeze import FrozenSuite, open_frozen
+from harness.verb.answer import answer
+from harness.verb.bundle import write_bundle
+from harness.verb.decide import decide_run
+from harness.verb.place import Place, find_place
+from harness.verb.report import write_report
+
+NO_PARENT = "none"
+
+
+def run(
+    suite: str | Path, *, candidate: str | Path, parent: str | Path | None = None, store: str | None = None
+) -> Answer:
+    """Runs candidate and parent over a frozen suite, measures, decides, reports, and bundles on PASS.
+
+    `parent`: a release, or "none" for floors and invariants alone; by default the one that the candidate's
+    release.toml names. What an earlier run of the same inputs finished is not done again.
+    Raises Misconfigured or NotFound (exit 2), Tampered or NotAdmitted (4), Stopped (5); a FAIL is no error.
+    """
+    place = find_place(store=store)
+    frozen_at = place.suite(str(suite))
+    sides = _sides(place, str(candidate), None if parent is None else str(parent))
+    frozen = open_frozen(frozen_at)
+    run = _begin(place, frozen, sides)
+    for side, release in sides.items():
+        _outputs(place, run, side, release, frozen)
+    with place.store.writing() as connection:
+        record_heads(connection, frozen, run)
+    decision = decide_run(place, run, frozen_at, frozen.lock)
+    mine = sides["candidate"]
+    found = answer(place, run)
+    if decision.outcome is Outcome.PASS and not decision.exploratory:
+        advance(mine.folder, mine.content_id, State.EVALUATED, {"run": run, "suite": frozen.lock.digest})
+        if "parent" in sides:
+            write_bundle(place, found)
+    write_report(place, found)
+    return answer(place, run)
+
+
+def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Release]:
+    """The releases by side, admitted. Raises Misconfigured where the two are one, or the parent is another one."""
+    mine = open_release(place.release(candidate))
+    declared = mine.definition.parent
+    if parent is None and declared is None:
+        raise Misconfigured(
+            f"release {mine.name!r}", found="no parent given and none in its release.toml", expected="a rollback parent",
+            mend="Add --parent NAME, or --parent none to judge floors and invariants alone.",
+        )  # fmt: skip
+    parent = parent or declared
+    if parent is None or parent == NO_PARENT:
+        sides = {"candidate": mine}
+    else:
+        other = open_release(place.release(parent))
+        if declared is not None and other.name != declared:
+            raise Misconfigured(
+                f"--parent {parent}", found=f"release {other.name!r}", expected=f"{declared!r}, the parent in {mine.folder / 'release.toml'}",
+                mend=f"Give --parent {declared}, or change `parent` in release.toml.",
+            )  # fmt: skip
+        if other.content_id == mine.content_id:
+            raise Misconfigured(
+                f"candidate {mine.name!r} and parent {other.name!r}", found=f"one content, {mine.content_id[:16]}",
+                expected="two releases that differ", mend="There is nothing to decide: release.toml and files say the same.",
+            )  # fmt: skip
+        sides = {"candidate": mine, "parent": other}
+    for release in sides.values():
+        advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})
+    return sides
+
+
+def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> str:
+    """Enters the run with its releases; the same inputs give the same run."""
+    lock = frozen.lock
+    runtimes = {side: runtime_of(release) for side, release in sides.items()}
+    keys = {
+        side: output_key(
+            data=lock.data_digest, content_id=release.content_id, prompts=release.prompts(lock.definition.name),
+            runtime=runtimes[side],
+        )
+        for side, release in sides.items()
+    }  # fmt: skip
+    run = run_id(suite=lock.digest, sides={side: (release.name, keys[side]) for side, release in sides.items()})
+    with place.store.writing() as connection:
+        record_suite(connection, frozen)
+        if not connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall():
+            write.append(connection, "runs", {"run": run}, {
+                "suite": [lock.definition.name],
+                "suite_digest": [lock.digest],
+                "suite_place": [place.shown(frozen.suite.folder)],
+                "candidate": [sides["candidate"].name],
+                "parent": [sides["parent"].name if "parent" in sides else None],
+                "started_at": [datetime.now(UTC).replace(tzinfo=None)],
+                "version": [__version__],
+            })  # fmt: skip
+        for side, release in sides.items():
+            write.replace(connection, "releases", {"run": run, "side": side}, {
+                "release": [release.name],
+                "place": [place.shown(release.folder)],
+                "content_id": [release.content_id],
+                "output_key": [keys[side]],
+                "interaction": [release.definition.interaction],
+                "meaning": [canonical_json(release.meaning).decode("utf-8")],
+                "runtime": [json.dumps(runtimes[side], sort_keys=True)],
+            })  # fmt: skip
+    return run
+
+
+def _outputs(place: Place, run: str, side: str, release: Release, frozen: FrozenSuite) -> None:
+    """One side's outputs into the store: there already, taken from another run under the same key, or made now."""
+    with place.store.reading() as connection:
+        if write.finished(connection, run, f"outputs:{side}"):
+            return
+        key = connection.execute("SELECT output_key FROM releases WHERE run = ? AND side = ?", [run, side]).fetchall()[0][0]
+    with place.store.writing() as connection:
+        if copy_outputs(connection, run, side, release.name, key):
+            return
+    started = time.perf_counter()
+    executed = execute(release, frozen)
+    with place.store.writing() as connection:
+        record_outputs(connection, run, side, release.name, executed, time.perf_counter() - started)

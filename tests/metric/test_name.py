@@ -1,0 +1,177 @@
+"""How metrics are written."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import Misconfigured
+from harness.metric.name import ALIASES, METRICS, MetricName, parse
+
+
+@st.composite
+def names(draw):
+    base = draw(st.sampled_from(sorted(METRICS)))
+    grammar = METRICS[base]
+    given_params = []
+    for key, parameter in sorted(grammar.params.items()):
+        match parameter.kind:
+            case "grade":
+                value = draw(st.integers(1, 9))
+            case "probability":
+                value = draw(st.floats(0, 1, exclude_min=True, exclude_max=True))
+            case "word":
+                value = draw(st.sampled_from(parameter.words))
+        if parameter.shown or value != parameter.default:
+            given_params.append((key, value))
+    cutoff = draw(st.integers(1, 10**6))
+    if grammar.cutoff == "refused" or (grammar.cutoff == "allowed" and draw(st.booleans())):
+        cutoff = None
+    return MetricName(base, cutoff, tuple(given_params))
+
+
+class TestSpelling:
+    @given(names())
+    def test_what_is_printed_reads_back_as_itself(self, name):
+        """`parse(str(name)) == name` for every name there is."""
+        assert parse(str(name)) == name
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "nDCG@10",
+            "nDCG(dcg='exp-log2')@10",
+            "RR@10",
+            "AP(rel=2)@100",
+            "R@100",
+            "P@5",
+            "Success@1",
+            "Rprec",
+            "Rprec(rel=2)",
+            "Bpref",
+            "ERR@10",
+            "RBP(p=0.8)",
+            "RBP(p=0.8,rel=2)@10",
+            "Judged@10",
+        ],
+    )
+    def test_the_canonical_spelling_stays_as_it_is(self, text):
+        assert str(parse(text)) == text
+
+    @pytest.mark.parametrize(
+        ("text", "canonical"),
+        [
+            ("RBP(p=0.8,rel=1)@10", "RBP(p=0.8)@10"),
+            ("RBP(rel=2, p=.5)", "RBP(p=0.5,rel=2)"),
+            ("RBP@10", "RBP(p=0.8)@10"),
+            ("AP(rel=1)", "AP"),
+            ('nDCG(dcg="log2")@010', "nDCG@10"),
+        ],
+    )
+    def test_one_meaning_has_one_spelling(self, text, canonical):
+        """Parameters stand by key, and one at its default is left out; RBP always says its p."""
+        assert str(parse(text)) == canonical
+        assert parse(text) == parse(canonical)
+
+    @pytest.mark.parametrize(
+        ("alias", "canonical"),
+        [
+            ("ndcg", "nDCG"),
+            ("ndcg_cut_10", "nDCG@10"),
+            ("ndcg_cut.10", "nDCG@10"),
+            ("map", "AP"),
+            ("map_cut_100", "AP@100"),
+            ("recip_rank", "RR"),
+            ("P_10", "P@10"),
+            ("P.10", "P@10"),
+            ("recall_100", "R@100"),
+            ("success_1", "Success@1"),
+            ("bpref", "Bpref"),
+            ("ndcg_at_10", "nDCG@10"),
+            ("map_at_100", "AP@100"),
+            ("mrr_at_10", "RR@10"),
+            ("recall_at_100", "R@100"),
+            ("precision_at_5", "P@5"),
+            ("hit_rate_at_1", "Success@1"),
+            ("ndcg@10", "nDCG@10"),
+            ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"),
+            ("map@100", "AP@100"),
+            ("mrr@10", "RR@10"),
+            ("recall@100", "R@100"),
+            ("precision@5", "P@5"),
+            ("hit_rate@1", "Success@1"),
+            ("r-precision", "Rprec"),
+            ("rbp.80", "RBP(p=0.8)"),
+            ("rbp.95", "RBP(p=0.95)"),
+            ("rbp", "RBP(p=0.9)"),
+        ],
+    )
+    def test_other_tools_spellings_are_understood(self, alias, canonical):
+        """trec_eval's, MTEB's and ranx's."""
+        assert str(parse(alias)) == canonical
+
+    @pytest.mark.parametrize("alias", sorted(ALIASES))
+    def test_every_alias_leads_to_a_metric(self, alias):
+        cutoff = "" if METRICS[ALIASES[alias].partition("(")[0]].cutoff == "refused" else "@3"
+        assert parse(alias + cutoff).base in METRICS
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(
+        ("text", "right"),
+        [
+            ("NDGC@10", "nDCG@10"),
+            ("nDCG@0", "nDCG@10"),
+            ("nDCG@-5", "nDCG@10"),
+            ("nDCG@ten", "nDCG@10"),
+            ("ndcg_at_0", "nDCG@10"),
+            ("nDCG@", "nDCG@10"),
+            ("ap@100", "AP@100"),
+            ("ndcg_cut", "nDCG"),
+            ("Recal@100", "R@100"),
+            ("R", "R@10"),
+            ("P(rel=2)", "P(rel=2)@10"),
+            ("success", "Success@10"),
+            ("Rprec@10", "Rprec"),
+            ("Bpref@10", "Bpref"),
+            ("r-precision@10", "Rprec"),
+            ("RBP(p=1.0)", "RBP(p=0.8)"),
+            ("RBP(p=0)@5", "RBP(p=0.8)@5"),
+            ("rbp.00", "RBP(p=0.8)"),
+            ("AP(rel=0)@10", "AP(rel=1)@10"),
+            ("AP(rel=1.5)", "AP(rel=1)"),
+            ("AP(rel=True)", "AP(rel=1)"),
+            ("AP(rel=)", "AP(rel=1)"),
+            ("AP(rel=1,rel=2)", "AP(rel=1)"),
+            ("AP(level=2)@10", "AP(rel=1)@10"),
+            ("AP()", "AP(rel=1)"),
+            ("nDCG(dcg='log3')@10", "nDCG(dcg='log2')@10"),
+            ("nDCG(rel=2)@10", "nDCG(dcg='log2')@10"),
+            ("ERR(rel=2)@10", "ERR@10"),
+        ],
+    )
+    def test_a_wrong_name_is_refused_with_the_nearest_right_one(self, text, right):
+        with pytest.raises(Misconfigured) as refusal:
+            parse(text)
+        assert refusal.value.mend == f"Write {right}."
+        assert repr(text) in refusal.value.subject
+        parse(right)
+
+    @pytest.mark.parametrize("text", ["", "zzz", "nDCG@10 ", "nDCG@10@5", "nDCG((dcg='log2'))"])
+    def test_what_resembles_nothing_is_refused_all_the_same(self, text):
+        with pytest.raises(Misconfigured):
+            parse(text)
+
+
+class TestKnownBeforehand:
+    @pytest.mark.parametrize("base", sorted(METRICS))
+    def test_only_the_judged_share_has_a_value_without_relevant_documents(self, base):
+        assert MetricName(base).needs_relevant == (base != "Judged")
+        assert MetricName(base).span == 1
+
+    def test_reading_a_name_loads_no_mathematics(self):
+        """The schema of suites imports this module, and NumPy would cost it a tenth of a second."""
+        code = "import sys, harness.metric.name; sys.exit('numpy' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,275 @@
+"""What exact search returns, held against every pair scored the plain way."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import Misconfigured
+from harness.run import search as room
+from harness.run.search import Chunk, Found, search
+
+GRID = 1e-6
+
+
+def plain_keys(queries, documents, score_type, grid=GRID):
+    """[q, c] scores in steps of the grid, each its own float64 sum."""
+    keys = np.empty((len(queries), len(documents)))
+    for q, query in enumerate(queries.astype(np.float64)):
+        for c, document in enumerate(documents.astype(np.float64)):
+            score = math.fsum(query * document)
+            if score_type == "cosine":
+                score /= (math.sqrt(math.fsum(query**2)) or 1.0) * (math.sqrt(math.fsum(document**2)) or 1.0)
+            keys[q, c] = np.rint(score / grid)
+    return keys
+
+
+def chunked(documents, size):
+    return [Chunk(start, documents[start : start + size]) for start in range(0, len(documents), size)]
+
+
+def assert_is_brute_force(found: Found, queries, documents, *, depth, score_type, grid=GRID):
+    keys = plain_keys(queries, documents, score_type, grid)
+    for hits, row in zip(found.hits, keys, strict=True):
+        last = np.sort(row)[::-1][:depth].min(initial=np.inf)
+        expected = [c for c in np.lexsort((np.arange(len(row)), -row)) if row[c] >= last]
+        assert hits.documents.tolist() == expected
+        np.testing.assert_allclose(hits.scores, row[expected] * grid, rtol=1e-12, atol=0)
+
+
+def same(one: Found, other: Found) -> bool:
+    return all(
+        a.documents.tobytes() == b.documents.tobytes() and a.scores.tobytes() == b.scores.tobytes()
+        for a, b in zip(one.hits, other.hits, strict=True)
+    )
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Blocks, scans and slack so small that every path is taken."""
+    for name, value in {"BLOCK": 7, "SCAN": 20, "PAIRS": 5, "SLACK": 2}.items():
+        monkeypatch.setattr(room, name, value)
+
+
+class TestExactness:
+    @pytest.mark.parametrize("score_type", ["cosine", "dot"])
+    @pytest.mark.parametrize("depth", [1, 3, 10, 500])
+    def test_equals_every_pair_scored_the_plain_way(self, rng, score_type, depth):
+        """Random vectors of unlike lengths, also at a depth beyond the corpus."""
+        queries = rng.normal(size=(6, 24)).astype(np.float32)
+        documents = (rng.normal(size=(300, 24)) * rng.uniform(0.1, 10, (300, 1))).astype(np.float32)
+        found = search(queries, chunked(documents, 64), depth=depth, grid=GRID, score_type=score_type)
+        assert_is_brute_force(found, queries, documents, depth=depth, score_type=score_type)
+
+    def test_documents_that_differ_only_beyond_float32_are_told_apart(self, rng, small):
+        """A hundred documents within float32's error of one another stand in their exact order."""
+        query = np.ones((1, 100), dtype=np.float32)
+        documents = np.full((100, 100), 0.125, dtype=np.float32)
+        for row in rng.permutation(100):
+            documents[row, :row] = np.nextafter(np.float32(0.125), np.float32(1))
+        found = search(query, [Chunk(0, documents)], depth=5, grid=1e-9, score_type="dot")
+        assert found.hits[0].documents.tolist() == [99, 98, 97, 96, 95]
+
+    def test_a_hand_worked_ranking(self):
+        """The cosines of (1, 0) with (3, 4), (1, 0) and (−1, 0) are .6, 1 and −1."""
+        documents = np.array([[3, 4], [1, 0], [-1, 0]], dtype=np.float32)
+        found = search(np.array([[1, 0]], np.float32), [Chunk(0, documents)], depth=2, grid=GRID, score_type="cosine")
+        assert found.hits[0].documents.tolist() == [1, 0]
+        assert found.hits[0].scores == pytest.approx([1.0, 0.6], abs=1e-12)
+
+    def test_dot_products_beyond_float32_still_rank(self, small):
+        """Finite vectors whose float32 product would overflow are scored in float64."""
+        documents = np.array([[k * 1e30, -1e30] for k in range(1, 31)], dtype=np.float32)
+        found = search(np.array([[1e30, 1e30]], np.float32), chunked(documents, 4), depth=2, grid=1.0, score_type="dot")
+        assert found.hits[0].documents.tolist() == [29, 28]
+        lowest = search(np.array([[-1e30, 0]], np.float32), chunked(documents, 4), depth=2, grid=1.0, score_type="dot")
+        assert lowest.hits[0].documents.tolist() == [0, 1]
+
+    def test_no_documents_and_no_queries(self):
+        """An empty corpus answers every query with nothing; no queries have no hits."""
+        one = search(np.ones((1, 3), np.float32), [], depth=5, grid=GRID, score_type="dot")
+        assert one.hits[0].documents.tolist() == [] and one.hits[0].crossing == 0
+        none = search(np.empty((0, 3), np.float32), [Chunk(0, np.ones((2, 3), np.float32))], depth=5, grid=GRID,
+                      score_type="dot")  # fmt: skip
+        assert none.hits == ()
+
+
+@st.composite
+def crowded(draw):
+    """Queries and documents from a few small whole numbers, so that most scores tie; a depth and a chunk size."""
+    width = draw(st.integers(1, 5))
+    numbers = st.integers(-2, 2)
+    row = st.lists(numbers, min_size=width, max_size=width)
+    documents = draw(st.lists(row, min_size=1, max_size=60))
+    queries = draw(st.lists(row, min_size=1, max_size=4))
+    scale = draw(st.sampled_from([1.0, 0.1, 1e-6, 5e-7]))
+    return (
+        np.array(queries, dtype=np.float32), (np.array(documents) * scale).astype(np.float32),
+        draw(st.integers(1, 20)), draw(st.integers(1, 70)),
+    )  # fmt: skip
+
+
+class TestTies:
+    @settings(max_examples=150, deadline=None)
+    @given(crowded(), st.sampled_from(["cosine", "dot"]))
+    def test_crowds_of_duplicates_equal_brute_force(self, case, score_type):
+        """Small whole numbers tie everywhere, also on the edges of the grid; the whole last group is there."""
+        queries, documents, depth, size = case
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {"BLOCK": 7, "SCAN": 20, "PAIRS": 5, "SLACK": 2}.items():
+                patch.setattr(room, name, value)
+            crowd = search(queries, chunked(documents, size), depth=depth, grid=GRID, score_type=score_type)
+        whole = search(queries, [Chunk(0, documents)], depth=depth, grid=GRID, score_type=score_type)
+        assert same(crowd, whole)
+        exact = documents.astype(np.float64) / (1.0 if score_type == "cosine" else GRID)
+        steps = queries.astype(np.float64) @ exact.T
+        if score_type == "dot" and np.any(np.abs(steps - np.floor(steps) - 0.5) < 1e-3):
+            return  # half a step: the plain sum may round to either side
+        assert_is_brute_force(whole, queries, documents, depth=depth, score_type=score_type)
+
+    def test_the_group_across_the_depth_is_whole(self):
+        """Two above, five equal, depth 3: seven hits, the five by rising index."""
+        documents = np.array([[1], [3], [1], [1], [2], [1], [1], [0]], dtype=np.float32)
+        found = search(np.ones((1, 1), np.float32), chunked(documents, 3), depth=3, grid=GRID, score_type="dot")
+        assert found.hits[0].documents.tolist() == [1, 4, 0, 2, 3, 5, 6]
+        assert found.hits[0].crossing == 0
+
+    @pytest.mark.parametrize("size", [1, 3, 100])
+    def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, small, size):
+        """Of 50 equal documents behind one better, past a limit of 10, only the judged two stay."""
+        documents = np.ones((60, 4), dtype=np.float32)
+        documents[17] = 2
+        documents[51:] = 0
+        found = search(
+            np.ones((2, 4), np.float32), chunked(documents, size), depth=5, grid=GRID, score_type="dot",
+            keep_limit=10, must_keep=[np.array([3, 44, 55]), np.array([], dtype=np.int64)],
+        )  # fmt: skip
+        assert found.hits[0].documents.tolist() == [17, 3, 44]
+        assert found.hits[0].scores == pytest.approx([8, 4, 4])
+        assert found.hits[1].documents.tolist() == [17]
+        assert [hits.crossing for hits in found.hits] == [50, 50]
+
+    def test_a_group_that_ends_at_the_depth_is_kept_whatever_its_size(self, small):
+        """Twenty equal documents, depth 20: nothing crosses, so all stay past a limit of 10."""
+        documents = np.zeros((50, 2), dtype=np.float32)
+        documents[5:25] = 1
+        found = search(np.ones((1, 2), np.float32), [Chunk(0, documents)], depth=20, grid=GRID, score_type="dot",
+                       keep_limit=10)  # fmt: skip
+        assert found.hits[0].documents.tolist() == list(range(5, 25))
+        assert found.hits[0].crossing == 0
+
+    def test_better_documents_found_late_push_a_large_group_out(self, small):
+        """Forty equal ones come first, then three better: at depth 3 the forty leave no trace."""
+        documents = np.ones((43, 2), dtype=np.float32)
+        documents[40:] = [[2, 2], [3, 3], [2, 2]]
+        found = search(np.ones((1, 2), np.float32), chunked(documents, 5), depth=3, grid=GRID, score_type="dot",
+                       keep_limit=4, must_keep=[np.array([0, 1])])  # fmt: skip
+        assert found.hits[0].documents.tolist() == [41, 40, 42]
+        assert found.hits[0].crossing == 0
+
+    def test_equal_scores_are_equal_to_the_bit(self, rng):
+        """A document and its copies in other chunks carry the same float, and so do zero from below and from above."""
+        documents = rng.normal(size=(40, 33)).astype(np.float32)
+        documents[[7, 19, 33]] = documents[2]
+        found = search(documents[:1], chunked(documents, 6), depth=40, grid=GRID, score_type="cosine")
+        hits = found.hits[0]
+        assert len({hits.scores[hits.documents == copy][0].tobytes() for copy in (2, 7, 19, 33)}) == 1
+        near = search(np.ones((1, 1), np.float32), [Chunk(0, np.array([[-1e-9], [1e-9]], np.float32))], depth=2,
+                      grid=GRID, score_type="dot")  # fmt: skip
+        assert near.hits[0].scores.tobytes() == np.zeros(2).tobytes()
+
+
+class TestInvariance:
+    @settings(max_examples=25, deadline=None)
+    @given(st.integers(1, 200), st.integers(0, 2**32 - 1), st.sampled_from(["cosine", "dot"]))
+    def test_neither_chunks_nor_order_nor_company_change_a_hit(self, size, seed, score_type):
+        """Any chunk size, any order of documents, each query alone: the same documents with the same scores."""
+        rng = np.random.default_rng(seed)
+        queries = rng.normal(size=(5, 19)).astype(np.float32)
+        documents = rng.normal(size=(40, 19)).astype(np.float32)[rng.integers(0, 40, 200)]
+        options = {"depth": 9, "grid": GRID, "score_type": score_type}
+        whole = search(queries, [Chunk(0, documents)], **options)
+        assert same(whole, search(queries, chunked(documents, size), **options))
+        alone = [search(query[None], chunked(documents, size), **options).hits[0] for query in queries]
+        order = rng.permutation(200)
+        moved = search(queries, chunked(documents[order], size), **options)
+        for mine, single, other in zip(whole.hits, alone, moved.hits, strict=True):
+            assert mine.documents.tolist() == single.documents.tolist()
+            assert mine.scores.tobytes() == single.scores.tobytes() == other.scores.tobytes()
+            assert set(mine.documents.tolist()) == set(order[other.documents].tolist())
+
+    def test_the_thread_count_changes_nothing(self, rng):
+        """One thread of faiss and two give the same bytes."""
+        faiss = pytest.importorskip("faiss")
+        queries = rng.normal(size=(40, 32)).astype(np.float32)
+        documents = rng.normal(size=(3000, 32)).astype(np.float32)
+        before, results = faiss.omp_get_max_threads(), []
+        for threads in (1, 2):
+            faiss.omp_set_num_threads(threads)
+            results.append(search(queries, chunked(documents, 999), depth=20, grid=GRID, score_type="cosine"))
+        faiss.omp_set_num_threads(before)
+        assert same(*results)
+
+    def test_memory_mapped_and_fortran_ordered_vectors_serve(self, rng, tmp_path):
+        """How the vectors lie in memory is no matter."""
+        queries, documents = (rng.normal(size=(n, 8)).astype(np.float32) for n in (3, 50))
+        np.save(tmp_path / "vectors.npy", documents)
+        mapped = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+        options = {"depth": 4, "grid": GRID, "score_type": "dot"}
+        plain = search(queries, [Chunk(0, documents)], **options)
+        assert same(plain, search(queries, [Chunk(0, mapped[:20]), Chunk(20, mapped[20:])], **options))
+        assert same(plain, search(np.asfortranarray(queries), [Chunk(0, np.asfortranarray(documents))], **options))
+
+
+class TestBadVectors:
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_a_query_that_is_not_finite_fails_alone(self, rng, value):
+        """Its place in the hits is None; the others rank as if it weren't there."""
+        queries, documents = (rng.normal(size=(n, 4)).astype(np.float32) for n in (3, 30))
+        queries[1, 2] = value
+        options = {"depth": 5, "grid": GRID, "score_type": "cosine"}
+        found = search(queries, chunked(documents, 8), **options)
+        assert found.hits[1] is None and found.bad_queries.tolist() == [1]
+        others = search(queries[[0, 2]], chunked(documents, 8), **options)
+        assert [hits.documents.tolist() for hits in (found.hits[0], found.hits[2])] == [
+            hits.documents.tolist() for hits in others.hits
+        ]
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_a_document_that_is_not_finite_fails_every_query(self, rng, value):
+        """All such documents are named, in whichever chunk they are."""
+        queries, documents = (rng.normal(size=(n, 4)).astype(np.float32) for n in (2, 30))
+        documents[[4, 27], 0] = value
+        found = search(queries, chunked(documents, 8), depth=5, grid=GRID, score_type="dot")
+        assert found.hits == (None, None)
+        assert found.bad_documents.tolist() == [4, 27]
+
+    def test_a_vector_without_direction_is_named_and_scores_zero(self):
+        """The cosine with a zero vector is undefined: 0, between what points along and what points away."""
+        documents = np.array([[-1, 0], [0, 0], [1, 0]], dtype=np.float32)
+        queries = np.array([[1, 0], [0, 0]], dtype=np.float32)
+        found = search(queries, [Chunk(0, documents)], depth=3, grid=GRID, score_type="cosine")
+        assert found.hits[0].documents.tolist() == [2, 1, 0]
+        assert found.hits[1].scores.tolist() == [0, 0, 0]
+        assert found.zero_documents.tolist() == [1] and found.zero_queries.tolist() == [1]
+
+
+class TestRefusals:
+    def test_without_faiss_the_mend_is_the_extra(self, monkeypatch):
+        """The command that installs it is in the refusal."""
+        monkeypatch.setitem(__import__("sys").modules, "faiss", None)
+        with pytest.raises(Misconfigured) as refusal:
+            search(np.ones((1, 2), np.float32), [], depth=1, grid=GRID, score_type="dot")
+        assert "retrieval-harness[cpu]" in refusal.value.mend
+
+    def test_chunks_that_can_be_read_only_once_are_refused(self):
+        """A generator would be empty at the second look."""
+        with pytest.raises(TypeError, match="more than once"):
+            search(np.ones((1, 2), np.float32), iter([]), depth=1, grid=GRID, score_type="dot")

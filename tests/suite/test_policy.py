@@ -1,0 +1,192 @@
+"""What a suite may demand, and what may be frozen."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import Misconfigured
+from harness.suite.definition import SuiteDefinition
+from harness.suite.load import DEFINITION, read_definition
+from harness.suite.policy import check_demands
+
+from .conftest import HEAD, METRICS, RULE, Write
+
+SLICE = """[[slices]]
+name = "typo"
+where = "kind = 'typo'"
+"""
+
+
+def refused(folder: Path) -> Misconfigured:
+    with pytest.raises(Misconfigured) as caught:
+        read_definition(folder)
+    return caught.value
+
+
+def unfreezable(definition: SuiteDefinition, folder: Path) -> Misconfigured:
+    with pytest.raises(Misconfigured) as caught:
+        check_demands(definition, folder / DEFINITION)
+    return caught.value
+
+
+def line_of(folder: Path, text: str, nth: int = 1) -> str:
+    lines = (folder / DEFINITION).read_text().split("\n")
+    return f"line {[number for number, line in enumerate(lines, 1) if text in line][nth - 1]}"
+
+
+class TestDefaults:
+    def test_they_are_those_of_the_contract(self, write: Write) -> None:
+        """What a suite leaves out is as documented."""
+        definition = read_definition(write())
+        assert definition.cases.model_dump() == {
+            "role": None, "group": None, "unjudged": "refuse", "dangling": "refuse", "missing": "undecided",
+        }  # fmt: skip
+        assert definition.ranking.model_dump() == {
+            "depth": 100, "ties": "expected", "self_match": "keep", "no_relevant": "not-applicable", "grid": 1e-6,
+            "max_judged_gap": None,
+        }  # fmt: skip
+        assert definition.metrics.policy.model_dump() == {"empty": "one", "scheme": "IOB2"}
+        assert definition.uncertainty.model_dump() == {
+            "method": "bca", "draws": 10_000, "level": 0.95, "seed": 20261201, "family": "holm",
+        }  # fmt: skip
+        assert definition.guards is None
+        assert definition.budget.promotion_reads is None
+
+    def test_every_metric_is_measured_once(self, write: Write) -> None:
+        """Primary, reported, ruled and guarded metrics together, without repeats and in order of mention."""
+        rules = RULE + RULE.replace("headline", "recall").replace("nDCG@10", "R@100")
+        guards = '[guards]\nmetrics = ["P@5", "RR@10"]\nslices = ["all"]\n'
+        assert read_definition(write(rest=METRICS + rules + guards)).metric_names == (
+            "nDCG@10",
+            "RR@10",
+            "R@100",
+            "P@5",
+        )
+
+
+class TestNotYet:
+    @pytest.mark.parametrize(("right", "other"), [("retrieval", "entity"), ("beir", "squad")])
+    def test_a_declared_word_that_cannot_be_read_is_refused_by_name(self, write: Write, right: str, other: str) -> None:
+        """Tasks and formats of the contract are understood, and refused as not supported yet."""
+        error = refused(write(head=HEAD.replace(f'"{right}"', f'"{other}"')))
+        assert f"'{other}', which is not supported yet" in error.found
+
+    def test_any_other_word_is_a_misspelling(self, write: Write) -> None:
+        """A word that the contract doesn't have gets the nearest one that it has."""
+        assert "'retrieval'" in refused(write(head=HEAD.replace('"retrieval"', '"retreival"'))).mend
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "a\\\\b", " a", "a:b", "a\\nb"])
+    def test_a_suites_name_can_name_a_folder(self, write: Write, name: str) -> None:
+        """Names that would leave the folder they are put in, or hide there, are refused."""
+        assert "name" in refused(write(head=HEAD.replace('"small"', f'"{name}"'))).found
+
+    def test_rules_and_slices_are_called_once(self, write: Write) -> None:
+        """A second rule or slice of the same name is refused at the second's line."""
+        folder = write(rest=METRICS + RULE + RULE)
+        assert refused(folder).subject.endswith(line_of(folder, 'id = "headline"', 2))
+        folder = write(rest=METRICS + SLICE + SLICE + RULE)
+        assert refused(folder).subject.endswith(line_of(folder, 'name = "typo"', 2))
+
+    def test_all_is_taken(self, write: Write) -> None:
+        """No slice may be called as the whole is."""
+        assert "'all'" in refused(write(rest=METRICS + RULE + SLICE.replace('"typo"', '"all"'))).found
+
+    def test_guard_ids_are_taken(self, write: Write) -> None:
+        """No rule may pose as a guard."""
+        assert "guard:" in refused(write(rest=METRICS + RULE.replace('"headline"', '"guard:all:RR@10"'))).found
+
+    def test_a_metric_under_two_spellings_is_one(self, write: Write) -> None:
+        """Guards that name one metric twice would count it twice in the family."""
+        guards = '[guards]\nmetrics = ["RR@10", "mrr@10"]\nslices = ["all"]\n'
+        assert "twice" in refused(write(rest=METRICS + RULE + guards)).found
+
+    @pytest.mark.parametrize("where", ["rule", "guards"])
+    def test_a_slice_that_is_not_there_gets_the_nearest(self, write: Write, where: str) -> None:
+        """Rules and guards may only name declared slices."""
+        rule = RULE + 'slice = "tipo"\n' if where == "rule" else RULE
+        guards = '[guards]\nmetrics = ["RR@10"]\nslices = ["tipo"]\n' if where == "guards" else ""
+        error = refused(write(rest=METRICS + SLICE + rule + guards))
+        assert "'typo'" in error.mend
+
+
+class TestMetrics:
+    @pytest.mark.parametrize("where", ["primary", "report", "rule", "guards"])
+    def test_a_name_that_is_none_is_refused_where_it_stands(self, write: Write, where: str) -> None:
+        """Every place that names a metric is checked, and the line is that place's."""
+        metrics, rule, guards = METRICS, RULE, '[guards]\nmetrics = ["RR@10"]\nslices = ["all"]\n'
+        match where:
+            case "primary":
+                metrics = metrics.replace('primary = "nDCG@10"', 'primary = "nDGC@10"')
+            case "report":
+                metrics = metrics.replace('["nDCG@10"', '["nDGC@10"')
+            case "rule":
+                rule = rule.replace("nDCG@10", "nDGC@10")
+            case "guards":
+                guards = guards.replace("RR@10", "nDGC@10")
+        folder = write(rest=metrics + rule + guards)
+        error = refused(folder)
+        assert error.subject.endswith(line_of(folder, "nDGC@10"))
+        assert "nDCG@10" in error.mend
+
+    def test_a_cutoff_above_depth_is_refused(self, write: Write) -> None:
+        """What is not kept can't be measured; at depth it can."""
+        assert read_definition(write(rest=METRICS.replace("RR@10", "RR@100") + RULE))
+        error = refused(write(rest=METRICS.replace("RR@10", "RR@101") + RULE))
+        assert "depth = 101" in error.mend
+
+    def test_an_invariant_is_over_a_count(self, write: Write) -> None:
+        """A count by name and exactly; metrics and broken numbers are refused."""
+        count = '[[rules]]\nid = "none missing"\nkind = "invariant"\nmetric = "missing"\nvalue = 0\n'
+        assert read_definition(write(rest=METRICS + count)).rules[0].value == 0
+        assert "'missing'" in refused(write(rest=METRICS + count.replace('"missing"', '"mising"'))).mend
+        assert "RR@10" in refused(write(rest=METRICS + count.replace('"missing"', '"RR@10"'))).found
+        assert "0.5" in refused(write(rest=METRICS + count.replace("= 0", "= 0.5"))).found
+        assert "-1" in refused(write(rest=METRICS + count.replace("= 0", "= -1"))).found
+
+    def test_numbers_must_fit_into_the_lock(self, write: Write) -> None:
+        """A seed that JSON can't hold exactly is refused before anything is frozen."""
+        assert "2**53" in refused(write(rest=METRICS + RULE + f"[uncertainty]\nseed = {2**60}\n")).expected
+
+
+class TestDemands:
+    def test_a_suite_without_rules_is_not_frozen(self, write: Write) -> None:
+        """A gate that demands nothing would pass everything; guards count as rules."""
+        folder = write(rest=METRICS)
+        assert "no rule" in unfreezable(read_definition(folder), folder).found
+        folder = write(rest=METRICS + '[guards]\nmetrics = ["RR@10"]\nslices = ["all"]\n')
+        check_demands(read_definition(folder), folder / DEFINITION)
+
+    def test_a_critical_slice_needs_a_headline_or_floor_rule(self, write: Write) -> None:
+        """An invariant or a rule over another slice doesn't do."""
+        critical = SLICE + "critical = true\n"
+        invariant = '[[rules]]\nid = "i"\nkind = "invariant"\nmetric = "missing"\nvalue = 0\nslice = "typo"\n'
+        folder = write(rest=METRICS + critical + RULE + invariant)
+        error = unfreezable(read_definition(folder), folder)
+        assert "'typo'" in error.found
+        assert error.subject.endswith(line_of(folder, "critical"))
+        folder = write(rest=METRICS + critical + RULE + 'slice = "typo"\n')
+        check_demands(read_definition(folder), folder / DEFINITION)
+
+    @pytest.mark.parametrize(("level", "least"), [(0.95, 120), (0.9, 100), (0.98, 300)])
+    def test_guards_need_draws_enough_to_reject(self, write: Write, level: float, least: int) -> None:
+        """Three guards at alpha need 2 x 3 / alpha draws (and never fewer than a hundred)."""
+        guards = '[guards]\nmetrics = ["RR@10", "P@5", "R@10"]\n'
+
+        def suite(draws: int) -> Path:
+            uncertainty = f"[uncertainty]\nlevel = {level}\ndraws = {draws}\n"
+            return write(rest=METRICS + SLICE + RULE + guards + uncertainty)
+
+        folder = suite(least)
+        check_demands(read_definition(folder), folder / DEFINITION)
+        if least > 100:
+            folder = suite(least - 1)
+            error = unfreezable(read_definition(folder), folder)
+            assert f"draws = {least}" in error.mend
+            assert error.subject.endswith(line_of(folder, "draws"))
+
+    def test_guards_over_no_slice_guard_nothing(self, write: Write) -> None:
+        """`every` of no slices is refused."""
+        folder = write(rest=METRICS + RULE + '[guards]\nmetrics = ["RR@10"]\n')
+        assert "no slice" in unfreezable(read_definition(folder), folder).found
