@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,7 @@ def freeze(suite: SuiteName, as_json: AsJson = False) -> None:
     """Write suite.lock.json: from here on the suite's data and rules stand still."""
     from harness.verb.freeze import freeze as verb
 
-    _suite(verb(suite).as_record(), as_json, "frozen")
+    _suite(asdict(verb(suite)), as_json, "frozen")
 
 
 @app.command()
@@ -65,7 +66,7 @@ def check(suite: SuiteName, as_json: AsJson = False) -> None:
     """Hold a suite against its lock."""
     from harness.verb.check import check as verb
 
-    _suite(verb(suite).as_record(), as_json, "holds")
+    _suite(asdict(verb(suite)), as_json, "holds")
 
 
 @app.command()

@@ -21,7 +21,7 @@ def canonical_json(value: Json) -> bytes:
     """
     import rfc8785
 
-    return rfc8785.dumps(value)  # type: ignore[arg-type]  # its own alias admits no Mapping
+    return rfc8785.dumps(value)
 
 
 def digest(value: Json) -> str:

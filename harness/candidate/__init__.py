@@ -1,0 +1,1 @@
+"""Adapters that run a release. The only room with torch."""

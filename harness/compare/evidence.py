@@ -117,5 +117,5 @@ def degenerate(
         reason="no spread between groups" if spreadless and changed else f"{changed} of {g} groups changed",
         changed_share=share,
         largest_loss=share * worst_loss,
-        every_group_beyond=spreadless and changed == g and loss > margin,
+        every_group_beyond=spreadless and loss > margin,
     )

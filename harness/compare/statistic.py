@@ -195,8 +195,7 @@ class Paired:
         return self.candidate.n_cases
 
     def value(self) -> float:
-        mean = as_mean(self)
-        return mean.value() if mean else self.candidate.value() - self.parent.value()
+        return self.candidate.value() - self.parent.value()
 
     def delta(self, weights: Floats) -> Floats:
         """Candidate minus parent, [b] under weights [b, n]."""

@@ -20,7 +20,9 @@ FEWEST_GROUPS = 20
 Cells = Mapping[tuple[str, str], Cell]
 
 
-def judge(policy: Policy, population: Population, cells: Cells, flags: Flags, rng: np.random.Generator) -> list[RuleResult]:
+def judge(
+    policy: Policy, population: Population, cells: Cells, flags: Flags, rng: np.random.Generator
+) -> list[RuleResult]:
     """One result a rule: the declared ones, the guards, then the counts that always hold.
 
     Without a parent only floors and invariants are judged.
@@ -78,7 +80,9 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     low, high = cell.evidence.interval.low, cell.evidence.interval.high
     seen = f"{_delta(cell)}, interval [{low:+.4f}, {high:+.4f}]"
     if plain and plain.every_group_beyond:
-        return replace(result, outcome=Outcome.FAIL, reason=f"{_delta(cell)} on every group: beyond the margin {margin:g}")
+        return replace(
+            result, outcome=Outcome.FAIL, reason=f"{_delta(cell)} on every group: beyond the margin {margin:g}"
+        )
     if plain and plain.largest_loss > margin:
         why = (
             f"{plain.reason}, too few to resample; up to {plain.changed_share:.1%} of groups may change, "
@@ -114,7 +118,9 @@ def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     seen = f"{side.value:.4f}, interval [{low:.4f}, {high:.4f}]"
     least = rule.kind == "at-least"
     if low >= bound if least else high <= bound:
-        return replace(result, outcome=Outcome.PASS, reason=f"{seen}: all of it is {rule.kind.replace('-', ' ')} {bound:g}")
+        return replace(
+            result, outcome=Outcome.PASS, reason=f"{seen}: all of it is {rule.kind.replace('-', ' ')} {bound:g}"
+        )
     if high < bound if least else low > bound:
         word = "below" if least else "above"
         return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is {word} {bound:g}")

@@ -26,7 +26,9 @@ ORDER = tuple(State)
 
 def state(folder: Path, content_id: str) -> State:
     """The furthest state that this content has reached; changed files are another content, and DRAFT again."""
-    reached = [State(str(entry["state"])) for entry in ledger.read(folder / LEDGER) if entry["content_id"] == content_id]
+    reached = [
+        State(str(entry["state"])) for entry in ledger.read(folder / LEDGER) if entry["content_id"] == content_id
+    ]
     return max(reached, key=ORDER.index, default=State.DRAFT)
 
 

@@ -58,6 +58,11 @@ class Answer:
     reading: int = 1
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader must know besides the rules."""
+        return self.decision.remarks
+
+    @property
     def exit_code(self) -> int:
         """0 PASS, 1 FAIL, 3 UNDECIDED or exploratory."""
         return 3 if self.decision.exploratory else EXIT_CODE[self.decision.outcome]
@@ -82,5 +87,5 @@ class Answer:
             "report": self.report,
             "bundle": self.bundle,
             "reading": self.reading,
-            "remarks": list(self.decision.remarks),
+            "remarks": list(self.remarks),
         }

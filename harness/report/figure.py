@@ -34,7 +34,7 @@ VARIABLES = {INK: "ink", FAINT: "faint", RULE: "line", BAND: "band", "#ffffff": 
 MARKERS = {Outcome.PASS: "o", Outcome.FAIL: "X", Outcome.UNDECIDED: "s", Outcome.WAIVED: "D"}
 """Shape says the outcome too, for eyes that don't tell the hues apart."""
 
-LABEL = 28
+LABEL = 24
 BINS = 20
 
 
@@ -66,8 +66,8 @@ def forest(content: Content) -> str:
     """The primary metric's delta of every slice with its interval, and the margin where a rule sets one."""
     rows = _rows(content)
     height = 26 * len(rows) + 58
-    figure = _figure(760, height)
-    axes = figure.add_axes((190 / 760, 44 / height, 366 / 760, 26 * len(rows) / height))
+    figure = _figure(640, height)
+    axes = figure.add_axes((160 / 640, 44 / height, 286 / 640, 26 * len(rows) / height))
     ends = [
         end
         for row in rows
@@ -85,14 +85,19 @@ def forest(content: Content) -> str:
         _draw(axes, at, row)
         middle = 1 - (14 + 26 * at + 13) / height
         strong = "bold" if row.outcome in (Outcome.FAIL, Outcome.UNDECIDED) else "normal"
-        _place(figure, texts, (182 / 760, middle), text.clipped(row.label, LABEL), ha="right", weight=strong)
-        said = f"{number.signed(row.delta)} {number.interval(row.low, row.high, of_delta=True)}"
-        _place(figure, texts, (568 / 760, middle), said, ha="left", weight=strong)
+        _place(figure, texts, (152 / 640, middle), text.clipped(row.label, LABEL), ha="right", weight=strong)
+        _place(figure, texts, (456 / 640, middle), _moved(row), ha="left", weight=strong)
     _plain(axes)
-    _place(figure, texts, (373 / 760, 8 / height), f"{text.clean(content.primary)}: candidate − parent", ha="center")
-    title = f"{content.primary} by slice, candidate minus parent"
+    _place(
+        figure,
+        texts,
+        (303 / 640, 8 / height),
+        f"{text.clipped(content.primary, LABEL)}: candidate − parent",
+        ha="center",
+    )
+    title = f"{text.clipped(content.primary, text.LONGEST_NAME)} by slice, candidate minus parent"
     described = "; ".join(
-        f"{row.label}: {number.signed(row.delta)} {number.interval(row.low, row.high, of_delta=True)}"
+        f"{text.clipped(row.label, text.LONGEST_NAME)}: {_moved(row)}"
         + (f", margin {number.value(row.margin)}, {row.outcome}" if row.outcome else "")
         for row in rows
     )
@@ -118,11 +123,17 @@ def histogram(content: Content) -> str:
     axes.axvline(0, color=FAINT, lw=1)
     _plain(axes)
     texts: list[str] = []
-    _place(figure, texts, (36 / 330, 196 / 210), f"▼ {number.count(signs[-1])} fell", ha="left", color=HUES[Outcome.FAIL])
+    _place(
+        figure, texts, (36 / 330, 196 / 210), f"▼ {number.count(signs[-1])} fell", ha="left", color=HUES[Outcome.FAIL]
+    )
     _place(figure, texts, (176 / 330, 196 / 210), f"{number.count(signs[0])} the same", ha="center", color=FAINT)
-    _place(figure, texts, (316 / 330, 196 / 210), f"{number.count(signs[1])} rose ▲", ha="right", color=HUES[Outcome.PASS])
-    _place(figure, texts, (176 / 330, 8 / 210), "per-case difference (unchanged cases left out)", ha="center", color=FAINT)
-    title = f"{content.primary} case by case, candidate minus parent"
+    _place(
+        figure, texts, (316 / 330, 196 / 210), f"{number.count(signs[1])} rose ▲", ha="right", color=HUES[Outcome.PASS]
+    )
+    _place(
+        figure, texts, (176 / 330, 8 / 210), "per-case difference (unchanged cases left out)", ha="center", color=FAINT
+    )
+    title = f"{text.clipped(content.primary, text.LONGEST_NAME)} case by case, candidate minus parent"
     described = f"{signs[-1]} cases fell, {signs[0]} stayed the same, {signs[1]} rose"
     return _svg(figure, "histogram", texts, title, described)
 
@@ -150,6 +161,11 @@ def _rows(content: Content) -> list[Row]:
     return rows
 
 
+def _moved(row: Row) -> str:
+    ends = number.interval(row.low, row.high, of_delta=True)
+    return number.signed(row.delta) + ("" if ends == number.NOTHING else f" {ends}")
+
+
 def _draw(axes: "Axes", at: int, row: Row) -> None:
     hue = HUES[row.outcome] if row.outcome else FAINT
     if row.low is not None and row.high is not None:
@@ -173,7 +189,7 @@ def _place(
     color: str = INK,
 ) -> None:  # fmt: skip
     """Puts the next placeholder into the figure and keeps the words that it stands for."""
-    figure.text(*at, f"@{len(texts)}@", ha=ha, va="center_baseline", fontsize=12, weight=weight, color=color)
+    figure.text(*at, f"@{len(texts)}@", ha=ha, va="center_baseline", fontsize=12.5, weight=weight, color=color)
     texts.append(words)
 
 
@@ -202,7 +218,7 @@ def _svg(figure: "Figure", name: str, texts: list[str], title: str, description:
     }  # fmt: skip
     for position, (tag, words) in enumerate((("title", title), ("desc", description))):
         child = ElementTree.Element(tag, {"id": f"{name}-{tag}"})
-        child.text = text.clean(words)
+        child.text = words
         root.insert(position, child)
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -32,8 +32,8 @@ def interval(low: float | None, high: float | None, *, of_delta: bool) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number, thousands apart by a thin space that doesn't break."""
-    return f"{number:,}".replace(",", "\u202f")
+    """A whole number with commas at the thousands."""
+    return f"{number:,}"
 
 
 def plural(number: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from harness.report.content import Content, DeltaSummary
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"
+METHODS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
 OPEN_CASES = 10
 """How many cases stand open; the others unfold."""
 
@@ -24,25 +25,30 @@ def html(content: Content) -> str:
     """The report of a run as one page."""
     style = (FOLDER / STYLE).read_text(encoding="utf-8")
     compared = content.answer.parent is not None
-    return _environment().get_template("page.html").render(
-        content=content,
-        answer=content.answer,
-        decision=content.answer.decision,
-        style=Markup(style),
-        policy=_policy(style),
-        why=verdict.why(content.answer, _name),
-        remarks=verdict.remarks(content.answer),
-        declared=verdict.declared(content.answer),
-        guards=verdict.guards(content.answer),
-        guard_of={(rule.slice, rule.metric): rule for rule in verdict.guards(content.answer)},
-        commands=verdict.commands(content.answer, content.primary),
-        forest=Markup(figure.forest(content)) if compared and content.slices else None,
-        histogram=Markup(figure.histogram(content)) if compared and content.primary_deltas else None,
-        symbol=verdict.SYMBOL,
-        passed=Outcome.PASS,
-        open_cases=OPEN_CASES,
-        summary=lambda side, name, metric: _summary(content, side, name, metric),
-        delta=lambda name, metric: _delta(content, name, metric),
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            content=content,
+            answer=content.answer,
+            decision=content.answer.decision,
+            style=Markup(style),
+            policy=_policy(style),
+            why=Markup(verdict.why(content.answer, _name)),
+            remarks=verdict.remarks(content.answer),
+            declared=verdict.declared(content.answer),
+            guards=verdict.guards(content.answer),
+            guard_of={(rule.slice, rule.metric): rule for rule in verdict.guards(content.answer)},
+            commands=verdict.commands(content.answer, content.primary),
+            forest=Markup(figure.forest(content)) if compared and content.slices else None,
+            histogram=Markup(figure.histogram(content)) if compared and content.primary_deltas else None,
+            symbol=verdict.SYMBOL,
+            passed=Outcome.PASS,
+            open_cases=OPEN_CASES,
+            methods=METHODS,
+            summary=lambda side, name, metric: _summary(content, side, name, metric),
+            delta=lambda name, metric: _delta(content, name, metric),
+        )
     )
 
 
@@ -60,6 +66,8 @@ def _environment() -> Environment:
         "count": number.count,
         "plural": number.plural,
         "clipped": text.clipped,
+        "exact": text.exact,
+        "said": lambda reason: Markup("<bdi>{}</bdi>").format(text.clipped(reason, text.LONGEST_REASON)),
         "short": text.short,
         "name": _name,
         "clear": _clear_of_zero,
@@ -80,7 +88,7 @@ def _shown(value: object) -> object:
 
 def _name(written: str) -> str:
     """A name, ID or metric, kept from turning the direction of the text around it."""
-    return Markup("<bdi>{}</bdi>").format(text.clipped(written))
+    return Markup("<bdi>{}</bdi>").format(text.clipped(written, text.LONGEST_NAME))
 
 
 def _or_dash(said: str) -> str:

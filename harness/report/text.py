@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 LONGEST = 300
+LONGEST_NAME = 100
+LONGEST_REASON = 1200
 REPLACEMENT = "\ufffd"
 
 # Control characters, surrogates, noncharacters, and the marks that turn the direction of what follows them.
@@ -13,11 +15,18 @@ _UNFIT = re.compile(
     + "]"
 )
 _SPACE = re.compile(r"[\s\x85]+")
+_BLANKS = re.compile(r"^ +| +$| {2,}")
 
 
 def clean(text: str) -> str:
     """One line: white space as single blanks, every character that may not be shown as U+FFFD."""
     return _SPACE.sub(" ", _UNFIT.sub(REPLACEMENT, text)).strip()
+
+
+def exact(value: str) -> str:
+    """A setting whose white space means something: blanks at its ends or in a row, and line ends, are drawn."""
+    shown = _BLANKS.sub(lambda found: "␣" * len(found.group()), value)
+    return clipped(shown.replace("\t", "⇥").replace("\r", "").replace("\n", "⏎")) or '""'
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:

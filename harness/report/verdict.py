@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Sequence
 
-from harness.output.answer import Answer
+from harness.output.answer import Answer, Counts
 from harness.output.decision import Outcome, RuleResult
 from harness.report import number, text
 
@@ -37,7 +37,7 @@ def guards(answer: Answer) -> list[RuleResult]:
 
 def remarks(answer: Answer) -> list[str]:
     """What a reader must know besides the rules, each once."""
-    return list(dict.fromkeys((*answer.decision.remarks, *answer.remarks)))
+    return list(dict.fromkeys(answer.decision.remarks))
 
 
 def deciding(answer: Answer) -> list[RuleResult]:
@@ -55,22 +55,33 @@ def why(answer: Answer, name: Naming) -> str:
     total = len(answer.decision.rules)
     found = deciding(answer)
     waived = sum(rule.outcome is Outcome.WAIVED for rule in answer.decision.rules)
-    named = "; ".join(_broken(rule, name) for rule in found[:NAMED])
+    named = "; ".join(_found(rule, name) for rule in found[:NAMED])
     others = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     match answer.decision.outcome:
         case Outcome.FAIL:
             said = f"{len(found)} of {number.plural(total, 'rule')} failed: {named}{others}."
         case Outcome.UNDECIDED if found:
-            said = f"The evidence can't settle {number.plural(len(found), 'critical rule')} of {total}: {named}{others}."
+            said = (
+                f"The evidence can't settle {number.plural(len(found), 'critical rule')} of {total}: {named}{others}."
+            )
         case Outcome.UNDECIDED:
             said = "No rule failed, yet the run can't be decided; the remarks say why."
         case _ if waived:
-            said = f"{total - waived} of {number.plural(total, 'rule')} hold, {waived} failed and waived."
+            held = f"{total - waived} of {number.plural(total, 'rule')} hold, {waived} failed and waived"
+            said = f"{held}{_held(answer, name)}."
         case _:
-            said = f"All {number.plural(total, 'rule')} hold."
+            said = f"All {number.plural(total, 'rule')} hold{_held(answer, name)}."
     if answer.decision.exploratory:
         said += " Exploratory: the rules changed after these outcomes were read, so nothing is bundled."
     return said
+
+
+def counted(counts: Counts) -> str:
+    """The candidate's promotion cases in one line."""
+    return (
+        f"{number.plural(counts.cases, 'case')}: {counts.missing} missing, {counts.failed} failed, "
+        f"{counts.tied} tied, {counts.truncated} truncated, {counts.not_applicable} not applicable"
+    )
 
 
 def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
@@ -94,9 +105,17 @@ def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
     return next_up
 
 
-def _broken(rule: RuleResult, name: Naming) -> str:
-    """One rule's finding: `nDCG@10 on all 0.6123 → 0.5871 (−0.0252, interval […], margin 0.0200)`."""
+def _held(answer: Answer, name: Naming) -> str:
+    """What the first headline rule that passed has found."""
+    first = next((rule for rule in declared(answer) if rule.outcome is Outcome.PASS and rule.kind != "invariant"), None)
+    return f": {_found(first, name)}" if first else ""
+
+
+def _found(rule: RuleResult, name: Naming) -> str:
+    """One rule's finding: `headline, nDCG@10 on all 0.6123 → 0.5871 (−0.0252, interval […], margin 0.0200)`."""
     subject = f"{name(rule.metric)} on {name(rule.slice)}"
+    if not is_guard(rule):
+        subject = f"{name(rule.id)}, {subject},"
     if rule.kind == "invariant":
         return f"{subject} is {figure(rule, rule.value)}"
     if rule.value is None:

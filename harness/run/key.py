@@ -1,5 +1,7 @@
 """What an output depends on, and so when it may be taken from an earlier run."""
 
+from collections.abc import Mapping
+
 from harness import __version__
 from harness.identity import Json, digest
 
@@ -9,6 +11,6 @@ def output_key(*, data: str, content_id: str, prompts: Json, runtime: Json) -> s
     return digest({"data": data, "content_id": content_id, "prompts": prompts, "runtime": runtime})
 
 
-def run_id(*, suite: str, candidate: tuple[str, str], parent: tuple[str, str] | None) -> str:
-    """Digest of a run's inputs: the lock, and each side's name and output key."""
-    return digest({"suite": suite, "candidate": candidate, "parent": parent, "version": __version__})
+def run_id(*, suite: str, sides: Mapping[str, Json]) -> str:
+    """Digest of a run's inputs: the lock, each side's name and output key, and this package's version."""
+    return digest({"suite": suite, "sides": sides, "version": __version__})

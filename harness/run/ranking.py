@@ -57,4 +57,6 @@ def cut_ranking(
     if not reduced and (size <= WHOLE_GROUP or above + size <= cut.depth):
         return Ranking(documents[:end], scores[:end])
     kept = np.array([index < above or documents[index] in judged for index in range(end)], dtype=bool)
+    # One of the group stays even where none is judged, so that the last score tells which group was reduced.
+    kept[above] |= not kept[above:].any()
     return Ranking(documents[:end][kept], scores[:end][kept], size)

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from harness.output.case import CaseOutput
 from harness.run.execute import Executed
+from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace
 from harness.suite.case import Attribute
 from harness.suite.freeze import FrozenSuite
@@ -17,7 +17,7 @@ HEAD = 200
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
 
 
-def record_suite(connection: duckdb.DuckDBPyConnection, frozen: FrozenSuite) -> None:
+def record_suite(connection: Connection, frozen: FrozenSuite) -> None:
     """The frozen suite, by the digest of its lock; one that is there already is left as it is."""
     lock, suite = frozen.lock, frozen.suite
     key = {"suite_digest": lock.digest}
@@ -64,7 +64,7 @@ def record_suite(connection: duckdb.DuckDBPyConnection, frozen: FrozenSuite) -> 
 
 
 def record_outputs(
-    connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, executed: Executed, seconds: float
+    connection: Connection, run: str, side: str, release: str, executed: Executed, seconds: float
 ) -> None:
     """Everything one side did, and the mark that it is all there."""
     outputs = executed.outputs
@@ -95,7 +95,7 @@ def record_outputs(
     finish(connection, run, f"outputs:{side}", seconds)
 
 
-def copy_outputs(connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, output_key: str) -> bool:
+def copy_outputs(connection: Connection, run: str, side: str, release: str, output_key: str) -> bool:
     """Takes a side's outputs from any earlier run with the same key; False where there is none."""
     rows = connection.execute(
         """SELECT e.run, e.side FROM releases e JOIN steps s ON s.run = e.run AND s.step = 'outputs:' || e.side
@@ -117,7 +117,7 @@ def copy_outputs(connection: duckdb.DuckDBPyConnection, run: str, side: str, rel
     return True
 
 
-def record_heads(connection: duckdb.DuckDBPyConnection, frozen: FrozenSuite, run: str) -> None:
+def record_heads(connection: Connection, frozen: FrozenSuite, run: str) -> None:
     """How the documents begin that a reader will meet: judged ones, and those among a side's first ten."""
     wanted = {
         row[0]
@@ -140,7 +140,8 @@ def _ranking_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:
     sizes = np.array([len(ranking.scores) for _, ranking in ranked], dtype=np.int64)
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     ids = pa.DictionaryArray.from_arrays(
-        np.repeat(np.arange(len(ranked), dtype=np.int32), sizes), pa.array([case_id for case_id, _ in ranked], pa.string())
+        np.repeat(np.arange(len(ranked), dtype=np.int32), sizes),
+        pa.array([case_id for case_id, _ in ranked], pa.string()),
     )
     documents = [pa.array(ranking.documents, pa.string()) for _, ranking in ranked]
     return {

@@ -72,7 +72,9 @@ def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
     for line in read_lines(path):
         columns = line.text.split()
         if len(columns) != 6:
-            raise line.refuse(f"{len(columns)} columns", f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID.")
+            raise line.refuse(
+                f"{len(columns)} columns", f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID."
+            )
         query, _, document, _, score, _ = columns
         try:
             number = float(score)
@@ -107,7 +109,9 @@ def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) ->
         return CaseOutput(case_id, OutputStatus.MISSING, "the recorded outputs have no line for this case")
     for document, score in zip(scored.documents, scored.scores, strict=True):
         if not math.isfinite(score):
-            return CaseOutput(case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}", non_finite=True)
+            return CaseOutput(
+                case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}", non_finite=True
+            )
     documents = np.array(list(scored.documents), dtype=object)
     ranking = cut_ranking(case_id, documents, np.array(scored.scores, dtype=np.float64), cut, judged=judged)
     return CaseOutput(case_id, OutputStatus.OK, ranking=ranking)
@@ -117,7 +121,9 @@ def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozen
     strangers = [query for query in by_query if query not in cases]
     if strangers:
         rows = sum(len(by_query[query].documents) for query in strangers)
-        yield Remark("not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {strangers[0]!r}")
+        yield Remark(
+            "not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {strangers[0]!r}"
+        )
     unknown = Counter(
         document for query, scored in by_query.items() if query in cases for document in scored.documents
         if document not in corpus

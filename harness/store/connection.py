@@ -5,14 +5,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 
 from harness.errors import Misconfigured, NotFound, Stopped
 
+Connection: TypeAlias = duckdb.DuckDBPyConnection
+
 # Replacement scans would let SQL read Python variables; the others keep SQL inside the store.
-QUIET = {"python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
-SEALED = {**QUIET, "enable_external_access": "false", "lock_configuration": "true"}
+QUIET: dict[str, str | bool | int | float | list[str]] = {
+    "python_enable_replacements": "false",
+    "autoinstall_known_extensions": "false",
+}
+SEALED: dict[str, str | bool | int | float | list[str]] = {
+    **QUIET,
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
     connection = duckdb.connect(config=SEALED)
     try:
         connection.register("cases", pa.table(arrays))
-        statements = connection.extract_statements(f"SELECT \"#\" FROM cases WHERE ({where}\n) ORDER BY 1")
+        statements = connection.extract_statements(f'SELECT "#" FROM cases WHERE ({where}\n) ORDER BY 1')
         if len(statements) != 1:
             raise duckdb.ParserException("more than one statement")
         return [case_ids[row[0]] for row in connection.execute(statements[0]).fetchall()]

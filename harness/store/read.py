@@ -99,8 +99,8 @@ def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
             f"run {name!r}", found=f"{len(rows)} runs begin so: {', '.join(row[0][:16] for row in rows)}",
             expected="a prefix that only one run has", mend="Give more digits.",
         )  # fmt: skip
-    *before, remarks, policy = rows[0]
-    return RunRecord(*before, tuple(remarks or ()), policy)
+    row = dict(zip(RunRecord.__dataclass_fields__, rows[0], strict=True))
+    return RunRecord(**{**row, "remarks": tuple(row["remarks"] or ())})
 
 
 def releases(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, ReleaseRecord]:
@@ -229,8 +229,8 @@ def rule_results(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[RuleR
     rows = connection.execute(
         f"SELECT {', '.join(RULE_COLUMNS)} FROM rules WHERE run = ? ORDER BY position", [run]
     ).fetchall()
-    at = RULE_COLUMNS.index("outcome")
-    return tuple(RuleResult(*row[:at], Outcome(row[at]), *row[at + 1 :]) for row in rows)
+    found = [dict(zip(RULE_COLUMNS, row, strict=True)) for row in rows]
+    return tuple(RuleResult(**{**row, "outcome": Outcome(row["outcome"])}) for row in found)
 
 
 def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:

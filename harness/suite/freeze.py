@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from harness.errors import HarnessError, Misconfigured, Tampered
+from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
-from harness.output.toml import place
 from harness.suite.case import Case, Suite
 from harness.suite.definition import Role
 from harness.suite.formats.lines import listed
@@ -179,11 +179,13 @@ def _members(suite: Suite, members: Members, where: str) -> tuple[str, ...]:
 def _check_files(folder: Path, lock: Lock) -> None:
     changed = []
     for name, known in lock.files.items():
-        path = folder / name
-        if not path.is_file():
+        try:
+            if file_digest(folder / name) != known:
+                changed.append(f"{name} changed")
+        except FileNotFoundError:
             changed.append(f"{name} is gone")
-        elif file_digest(path) != known:
-            changed.append(f"{name} changed")
+        except OSError as error:
+            changed.append(f"{name} can't be read ({error.strerror})")
     if changed:
         raise _tampered(folder, str(folder), f"{', '.join(changed)}; {_traced(folder, lock)}")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from types import ModuleType
 
 from harness.errors import Misconfigured, NotFound
+from harness.file.toml import place, read_toml
 from harness.identity import file_digest
-from harness.output.toml import place, read_toml
 from harness.suite.attribute import ANSWERABLE, read_attributes
 from harness.suite.case import Attribute, Case, Counts, Document, Judgement, Suite
 from harness.suite.definition import SuiteDefinition
@@ -62,10 +62,10 @@ def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
     source, role = definition.source, definition.cases.role
     mapped = list(role) if isinstance(role, dict) else []
     named = [source.path, source.corpus, source.queries, source.qrels, *mapped]
-    absolute = next((path for path in named if path and Path(path).is_absolute()), None)
-    if absolute:
+    unfit = next((path for path in named if path and (Path(path).is_absolute() or "\0" in path)), None)
+    if unfit:
         raise Misconfigured(
-            place(folder / DEFINITION, "source"), found=f"the absolute path {shown(absolute)}",
+            place(folder / DEFINITION, "source"), found=f"the path {shown(unfit)}, which is absolute or holds NUL",
             expected="a path from the suite's folder, so that the suite can be moved", mend="Write it relative.",
         )  # fmt: skip
     if mapped and source.qrels:
@@ -94,6 +94,10 @@ def file_digests(folder: Path, files: DataFiles) -> dict[str, str]:
 
 
 def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, digests: Mapping[str, str]) -> Suite:
+    if not read.documents:
+        raise Misconfigured(
+            str(folder), found="no document", expected="a corpus to search", mend="Add documents to the corpus."
+        )
     policy = definition.cases
     attributes = read_attributes(read.queries)
     rows = dict(zip((query.id for query in read.queries), attributes.by_query, strict=True))

@@ -140,6 +140,8 @@ def read_lock(folder: Path) -> Lock:
             str(path), found="the suite is not frozen: no lock", expected="a frozen suite",
             mend=f"Run `harness freeze {folder}`.",
         ) from None  # fmt: skip
+    except OSError as error:
+        raise _no_lock(str(path), error.strerror or str(error)) from error
     return parse_lock(data, str(path))
 
 

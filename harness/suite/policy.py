@@ -1,13 +1,14 @@
 """Whether what a suite demands can be judged at all."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import Misconfigured
+from harness.file.toml import Key, nearest, place
 from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
-from harness.output.toml import Key, nearest, place
 from harness.suite.definition import ALL, SuiteDefinition
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied")
@@ -74,13 +75,13 @@ def _check_draws(definition: SuiteDefinition, path: Path, members: int) -> None:
             place(path, "guards"), found="guards over no slice", expected="at least one slice under guard",
             mend='Declare [[slices]], or write slices = ["all"] under [guards].',
         )  # fmt: skip
-    # Rounded, for 1 - 0.9 is a little less than 0.1.
-    alpha = round(1 - definition.uncertainty.level, 12)
+    alpha = 1 - definition.uncertainty.level
     draws = definition.uncertainty.draws
-    if round(draws * alpha, 9) < 2 * members:
-        needed = next(n for n in range(draws, 10**12) if round(n * alpha, 9) >= 2 * members) if alpha else 0
+    # Rounded, for 1 - 0.9 is a little less than 0.1.
+    needed = math.ceil(round(2 * members / alpha, 6))
+    if draws < needed:
         raise Misconfigured(
-            place(path, "uncertainty", "draws"), found=f"{draws} draws for {members} guards at level {1 - alpha:g}",
+            place(path, "uncertainty", "draws"), found=f"{draws} draws for {members} guards at alpha {alpha:g}",
             expected=f"at least {needed}: with fewer no guard could be shown worse",
             mend=f"Write draws = {needed} under [uncertainty].",
         )  # fmt: skip

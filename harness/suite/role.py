@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import get_args
 
 from harness.errors import Leaked, Misconfigured
+from harness.file.toml import nearest
 from harness.identity import canonical_json
-from harness.output.toml import nearest
 from harness.suite.case import Attribute
 from harness.suite.definition import CasePolicy, Role
 from harness.suite.formats.collection import JudgementRow, QueryRow

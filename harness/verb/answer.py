@@ -4,7 +4,7 @@ from harness.errors import Misconfigured
 from harness.output.answer import Answer, Named
 from harness.output.decision import Decision, Outcome
 from harness.store import read
-from harness.verb.place import Place
+from harness.verb.place import Place, shown
 
 
 def answer(place: Place, run: str) -> Answer:
@@ -34,8 +34,8 @@ def answer(place: Place, run: str) -> Answer:
         parent=named.get("parent"),
         metrics=metrics,
         counts=counts,
-        store=place.shown(place.store.path),
-        report=place.shown(report) if report.is_file() else None,
-        bundle=place.shown(bundle) if kept else None,
+        store=shown(place.store.path),
+        report=shown(report) if report.is_file() else None,
+        bundle=shown(bundle) if kept else None,
         reading=record.reading or 1,
     )

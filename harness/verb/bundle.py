@@ -8,7 +8,7 @@ from harness.identity import Json
 from harness.lifecycle.state import State, advance, state
 from harness.output.answer import Answer
 from harness.output.decision import Outcome
-from harness.release.open import DEFINITION, Release, open_release
+from harness.release.open import Release, open_release
 from harness.report.markdown import markdown
 from harness.store import read
 from harness.suite.lock import parse_lock
@@ -40,7 +40,9 @@ def write_bundle(place: Place, found: Answer) -> None:
     with place.store.reading() as connection:
         record = read.find_run(connection, found.run)
         releases = read.releases(connection, found.run)
-        lock = parse_lock(read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}")
+        lock = parse_lock(
+            read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}"
+        )
         tables = read.evidence(connection, found.run)
     opened = {side: _unchanged(open_release(place.root / each.place), each) for side, each in releases.items()}
     candidate, parent = opened["candidate"], opened["parent"]
@@ -72,7 +74,7 @@ def _side(release: Release, ran: read.ReleaseRecord) -> Json:
         "meaning": release.meaning,
         "files": dict(release.files),
         "runtime": json.loads(ran.runtime),
-        "definition": (release.folder / DEFINITION).read_text(encoding="utf-8"),
+        "definition": (release.folder / "release.toml").read_text(encoding="utf-8"),
     }
 
 

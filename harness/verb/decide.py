@@ -5,7 +5,6 @@ from dataclasses import asdict, astuple
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -23,9 +22,10 @@ from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
 from harness.output.value import Status
 from harness.store import read, write
+from harness.store.connection import Connection
 from harness.suite.lock import LOCK, Lock, parse_lock, read_lock
 from harness.verb.answer import answer
-from harness.verb.measure import Measured, judged_name, measure
+from harness.verb.measure import CRITERION, Measured, judged_name, measure
 from harness.verb.place import Place, find_place
 
 # A value of 1 but for rounding.
@@ -69,9 +69,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock) -> Decisi
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    reading = exposure.record(
-        suite_folder, exposure.Exposure(run=run, policy=lock.policy_digest, **asdict(subject))
-    )
+    reading = exposure.record(suite_folder, exposure.Exposure(run=run, policy=lock.policy_digest, **asdict(subject)))
     policy = _policy(lock)
     with place.store.writing() as connection:
         sides = {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
@@ -95,7 +93,9 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock) -> Decisi
         results = list(waiver.apply(results, waivers, str(suite_folder / waiver.FILE)))
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
-        decision = Decision(conclude(results), reading.changed_policy, tuple(results), _remarks(lock, releases, reading))
+        decision = Decision(
+            conclude(results), reading.changed_policy, tuple(results), _remarks(lock, releases, reading)
+        )
         _store_cells(connection, run, cells)
         for side, measured in sides.items():
             _store_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)
@@ -146,14 +146,16 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
-        guards = len(lock.definition.guarded_slices) * len(lock.definition.guards.metrics if lock.definition.guards else [])
+        guards = len(lock.definition.guarded_slices) * len(
+            lock.definition.guards.metrics if lock.definition.guards else []
+        )
         remarks.append(f"No parent: {left} no-worse rules and {guards} guards were not judged, so there is no bundle.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
     return tuple(remarks)
 
 
-def _store_cells(connection: duckdb.DuckDBPyConnection, run: str, cells: dict[tuple[str, str], Cell]) -> None:
+def _store_cells(connection: Connection, run: str, cells: dict[tuple[str, str], Cell]) -> None:
     for side in ("candidate", "parent"):
         found = [(cell, getattr(cell, side)) for cell in cells.values() if getattr(cell, side) is not None]
         write.replace(connection, "summaries", {"run": run, "side": side}, {
@@ -181,7 +183,12 @@ def _store_cells(connection: duckdb.DuckDBPyConnection, run: str, cells: dict[tu
 
 
 def _store_counts(
-    connection: duckdb.DuckDBPyConnection, run: str, side: str, measured: Measured, cases: NDArray[np.bool_], primary: str
+    connection: Connection,
+    run: str,
+    side: str,
+    measured: Measured,
+    cases: NDArray[np.bool_],
+    primary: str,
 ) -> None:
     applicable = measured.values[primary].status != Status.NOT_APPLICABLE
     counts = {
@@ -194,7 +201,11 @@ def _store_counts(
 
 
 def _store_transitions(
-    connection: duckdb.DuckDBPyConnection, run: str, criterion: str, sides: dict[str, Measured], cases: NDArray[np.bool_]
+    connection: Connection,
+    run: str,
+    criterion: str,
+    sides: dict[str, Measured],
+    cases: NDArray[np.bool_],
 ) -> None:
     """A case is right where the criterion's metric is 1; two wrong answers are the same where both put one first."""
     write.remove(connection, "transitions", {"run": run})
@@ -204,7 +215,9 @@ def _store_transitions(
     aligned = align(candidate, parent)
     asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
     first = read.first_documents(connection, run)
-    same = np.array([first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool)
+    same = np.array(
+        [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
+    )
     became = transitions(aligned.candidate[asked] > RIGHT, aligned.parent[asked] > RIGHT, same)
     write.append(connection, "transitions", {"run": run, "criterion": criterion}, {
         "case_id": pa.array(aligned.case_ids[asked], pa.string()),
@@ -213,11 +226,12 @@ def _store_transitions(
 
 
 def _store_decision(
-    connection: duckdb.DuckDBPyConnection, run: str, decision: Decision, ordinal: int, lock: Lock
+    connection: Connection, run: str, decision: Decision, ordinal: int, lock: Lock
 ) -> None:
     rows = [astuple(result) for result in decision.rules]
     columns: dict[str, write.Column] = {
-        name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows]) for i, name in enumerate(RULE_FIELDS)
+        name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows])
+        for i, name in enumerate(RULE_FIELDS)
     }
     write.replace(connection, "rules", {"run": run}, {"position": np.arange(1, len(rows) + 1), **columns})
     connection.execute(

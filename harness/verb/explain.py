@@ -58,7 +58,11 @@ def _rule(place: Place, found: Answer, result: RuleResult) -> Iterator[str]:
         yield f"  finding {result.finding}"
     if result.delta is None:
         return
-    members = "" if result.slice == "all" else "AND case_id IN (SELECT case_id FROM slice_members m JOIN runs r USING (suite_digest) WHERE r.run = ? AND m.slice = ?)"
+    members = (
+        ""
+        if result.slice == "all"
+        else "AND case_id IN (SELECT case_id FROM slice_members m JOIN runs r USING (suite_digest) WHERE r.run = ? AND m.slice = ?)"
+    )
     with place.store.reading() as connection:
         rows = connection.execute(
             f"""SELECT case_id, delta, text FROM worst_regressions WHERE run = ? AND metric = ? {members}

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -14,8 +13,12 @@ from harness.metric.ranking import case_values
 from harness.output.case import OutputStatus
 from harness.output.value import CaseValues, Status
 from harness.store import write
+from harness.store.connection import Connection
 from harness.store.read import RankingRows, rankings
 from harness.suite.lock import Lock
+
+# When a case counts as right in the transitions: where this is 1, a relevant document stands first.
+CRITERION = "Success@1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +30,7 @@ class Measured:
     flags: dict[str, NDArray[np.bool_]]
 
 
-def measure(connection: duckdb.DuckDBPyConnection, run: str, side: str, release: str, lock: Lock) -> Measured:
+def measure(connection: Connection, run: str, side: str, release: str, lock: Lock) -> Measured:
     """Reads one side's rankings, computes every metric that the suite names, and stores the values."""
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
@@ -45,9 +48,9 @@ def measure(connection: duckdb.DuckDBPyConnection, run: str, side: str, release:
 
 
 def metric_names(lock: Lock) -> tuple[str, ...]:
-    """Every metric of a run: those the suite names, as written, then Judged@k for every depth they look down to."""
+    """Every metric of a run: those the suite names, as written, then Judged@k for every depth they look down to, then the criterion."""
     named = lock.definition.metric_names
-    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named)]))
+    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named), CRITERION]))
 
 
 def judged_name(metric: str, lock: Lock) -> str:

@@ -1,7 +1,6 @@
 """Where a command looks: the project's folder, its suites and releases, the store, what is written for a run."""
 
 import difflib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,28 +33,39 @@ class Place:
         """The folder of the bundle that a run gave a release."""
         return release_folder / "bundles" / run
 
-    def shown(self, path: Path) -> str:
-        """A path as the project names it, from its root where it lies below it."""
-        path = Path(os.path.abspath(path))
-        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
+    def kept(self, path: Path) -> str:
+        """A path as the store keeps it: from the project's root where it lies below it."""
+        return _below(path, self.root)
 
     def _find(self, what: str, name: str, file: str) -> Path:
         for folder in (Path(name), self.root / f"{what}s" / name):
             if (folder / file).is_file():
-                return Path(os.path.abspath(folder))
+                return folder.resolve()
         shelf = self.root / f"{what}s"
         there = sorted(entry.parent.name for entry in shelf.glob(f"*/{file}"))
         near = difflib.get_close_matches(name, there, n=1)
         raise NotFound(
             f"{what} {name!r}",
-            found=f"no {file} in {name} or {self.shown(shelf / name)}",
+            found=f"no {file} in {name} or {shown(shelf / name)}",
             expected=f"a folder that holds {file}",
             mend=f"Did you mean {near[0]!r}?" if near else f"There is: {', '.join(there) or f'no {what} yet'}.",
         )
 
 
+def shown(path: Path) -> str:
+    """A path as a user can type it: from the current folder where it lies below it."""
+    return _below(path, Path.cwd())
+
+
 def find_place(start: Path | None = None, store: str | None = None) -> Place:
     """The project that `start` (the current folder) lies in; `store` names another store file."""
     start = (start or Path.cwd()).resolve()
-    root = next((folder for folder in (start, *start.parents) if any((folder / room).is_dir() for room in ROOMS)), start)
+    root = next(
+        (folder for folder in (start, *start.parents) if any((folder / room).is_dir() for room in ROOMS)), start
+    )
     return Place(root, Store(Path(store).resolve() if store else root / ".harness" / "store.duckdb"))
+
+
+def _below(path: Path, folder: Path) -> str:
+    path = path.resolve()
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)

@@ -2,8 +2,6 @@
 
 import json
 
-import duckdb
-
 from harness.file.whole import new_folder
 from harness.identity import Json
 from harness.output.answer import Answer
@@ -20,6 +18,7 @@ from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import read
+from harness.store.connection import Connection
 from harness.suite.lock import Lock, parse_lock
 from harness.verb.answer import answer
 from harness.verb.measure import metric_names
@@ -59,7 +58,9 @@ def content(place: Place, found: Answer) -> Content:
     """Everything a report says about a decided run, from the store alone."""
     with place.store.reading() as connection:
         record = read.find_run(connection, found.run)
-        lock = parse_lock(read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}")
+        lock = parse_lock(
+            read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}"
+        )
         primary = lock.definition.metrics.primary
         transitions, criterion = _transitions(connection, found.run)
         changes = _case_changes(connection, found.run, primary)
@@ -87,7 +88,9 @@ def content(place: Place, found: Answer) -> Content:
 def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
     """`all` first. Cases and groups are those of the promotion role."""
     promoted = {
-        case: group for case, role, group in zip(lock.case_ids, lock.roles, lock.groups, strict=True) if role == "promotion"
+        case: group
+        for case, role, group in zip(lock.case_ids, lock.roles, lock.groups, strict=True)
+        if role == "promotion"
     }
     declared = [SliceInfo("all", "every promotion case", True, len(promoted), len(set(promoted.values())))]
     for each in lock.definition.slices:
@@ -96,7 +99,7 @@ def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
     return tuple(declared)
 
 
-def _deltas(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, DeltaSummary]]:
+def _deltas(connection: Connection, run: str) -> dict[str, dict[str, DeltaSummary]]:
     found: dict[str, dict[str, DeltaSummary]] = {}
     rows = connection.execute(
         """SELECT slice, metric, delta, low, high, mde, n_cases, n_groups, n_changed_groups FROM deltas
@@ -108,7 +111,7 @@ def _deltas(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[s
     return found
 
 
-def _transitions(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[tuple[TransitionCount, ...], str]:
+def _transitions(connection: Connection, run: str) -> tuple[tuple[TransitionCount, ...], str]:
     counts: dict[str, dict[str, int]] = {}
     criterion = ""
     rows = connection.execute(
@@ -123,7 +126,7 @@ def _transitions(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[tuple
     return tuple(TransitionCount(slice=name, **{**none, **each}) for name, each in counts.items()), criterion
 
 
-def _case_changes(connection: duckdb.DuckDBPyConnection, run: str, metric: str) -> list[CaseChange]:
+def _case_changes(connection: Connection, run: str, metric: str) -> list[CaseChange]:
     """Promotion cases whose value moved, the greatest loss first."""
     rows = connection.execute(
         """SELECT d.case_id, d.text, d.parent_value, d.candidate_value, p.document_id, p.head, p.grade,
@@ -150,7 +153,7 @@ def _first(document_id: str | None, head: str | None, grade: int | None) -> Firs
     return None if document_id is None else FirstAnswer(document_id, head or "", grade)
 
 
-def _primary_deltas(connection: duckdb.DuckDBPyConnection, run: str, metric: str) -> tuple[float, ...]:
+def _primary_deltas(connection: Connection, run: str, metric: str) -> tuple[float, ...]:
     rows = connection.execute(
         """SELECT delta FROM case_deltas d JOIN runs r USING (run)
            JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = d.case_id
@@ -173,7 +176,11 @@ def _meaning_changes(releases: dict[str, read.ReleaseRecord]) -> tuple[MeaningCh
 
 def _flat(value: Json, name: str = "") -> dict[str, str]:
     if isinstance(value, dict):
-        return {path: text for key, each in value.items() for path, text in _flat(each, f"{name}.{key}" if name else key).items()}
+        return {
+            path: text
+            for key, each in value.items()
+            for path, text in _flat(each, f"{name}.{key}" if name else key).items()
+        }
     return {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.errors import Misconfigured
-from harness.identity import canonical_json
+from harness.identity import Json, canonical_json
 from harness.lifecycle.state import State, advance
 from harness.output.answer import Answer
 from harness.output.decision import Outcome
@@ -36,9 +36,13 @@ def run(
     release.toml names. What an earlier run of the same inputs finished is not done again.
     Raises Misconfigured or NotFound (exit 2), Tampered or NotAdmitted (4), Stopped (5); a FAIL is no error.
     """
-    place = find_place(store=store)
-    frozen_at = place.suite(str(suite))
-    sides = _sides(place, str(candidate), None if parent is None else str(parent))
+    return run_in(find_place(store=store), str(suite), str(candidate), None if parent is None else str(parent))
+
+
+def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answer:
+    """`run` in a given project."""
+    frozen_at = place.suite(suite)
+    sides = _sides(place, candidate, parent)
     frozen = open_frozen(frozen_at)
     run = _begin(place, frozen, sides)
     for side, release in sides.items():
@@ -92,7 +96,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     runtimes = {side: runtime_of(release) for side, release in sides.items()}
     keys = {
         side: output_key(
-            data=lock.data_digest, content_id=release.content_id, prompts=release.prompts(lock.definition.name),
+            data=lock.data_digest, content_id=release.content_id, prompts=_prompts(release, lock.definition.name),
             runtime=runtimes[side],
         )
         for side, release in sides.items()
@@ -104,7 +108,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
             write.append(connection, "runs", {"run": run}, {
                 "suite": [lock.definition.name],
                 "suite_digest": [lock.digest],
-                "suite_place": [place.shown(frozen.suite.folder)],
+                "suite_place": [place.kept(frozen.suite.folder)],
                 "candidate": [sides["candidate"].name],
                 "parent": [sides["parent"].name if "parent" in sides else None],
                 "started_at": [datetime.now(UTC).replace(tzinfo=None)],
@@ -113,7 +117,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
         for side, release in sides.items():
             write.replace(connection, "releases", {"run": run, "side": side}, {
                 "release": [release.name],
-                "place": [place.shown(release.folder)],
+                "place": [place.kept(release.folder)],
                 "content_id": [release.content_id],
                 "output_key": [keys[side]],
                 "interaction": [release.definition.interaction],
@@ -123,12 +127,19 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     return run
 
 
+def _prompts(release: Release, suite: str) -> Json:
+    prompts = release.prompts_for(suite)
+    return None if prompts is None else dict(prompts.as_json())
+
+
 def _outputs(place: Place, run: str, side: str, release: Release, frozen: FrozenSuite) -> None:
     """One side's outputs into the store: there already, taken from another run under the same key, or made now."""
     with place.store.reading() as connection:
         if write.finished(connection, run, f"outputs:{side}"):
             return
-        key = connection.execute("SELECT output_key FROM releases WHERE run = ? AND side = ?", [run, side]).fetchall()[0][0]
+        key = connection.execute("SELECT output_key FROM releases WHERE run = ? AND side = ?", [run, side]).fetchall()[
+            0
+        ][0]
     with place.store.writing() as connection:
         if copy_outputs(connection, run, side, release.name, key):
             return

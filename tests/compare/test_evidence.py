@@ -62,9 +62,9 @@ class TestDeltaEvidence:
 
 class TestDegenerate:
     def test_ten_changed_groups_with_spread_can_be_resampled(self) -> None:
-        """Half of sixty cases better by .5 is not degenerate; nine changed groups are."""
+        """Ten of sixty cases better by .5 are not degenerate; nine are."""
         deltas = np.zeros(60)
-        deltas[:30] = 0.5
+        deltas[:10] = 0.5
         assert degenerate(pair(deltas), np.arange(60), margin=0.02, worst_loss=1) is None
         deltas[9:] = 0
         found = degenerate(pair(deltas), np.arange(60), margin=0.02, worst_loss=1)

@@ -31,7 +31,7 @@ def members(deltas: np.ndarray, groups: np.ndarray) -> list[Grouped]:
 
 class TestGuards:
     def test_a_family_blocks_few_unchanged_runs(self) -> None:
-        """Holm at .05 blocks at most 4 in 100 (and four standard errors); raw p more than half, a point estimate nearly all."""
+        """Holm at .05: at most 4 in 100 (and four standard errors). Raw p: over half; a point estimate: over .9."""
         runs = 300
         deltas = unchanged(runs * SLICES, CASES, np.random.default_rng(1))
         groups = np.arange(CASES) // SHARE

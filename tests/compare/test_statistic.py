@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata, spearmanr
 from sklearn.metrics import f1_score, r2_score, roc_auc_score
 
-from harness.compare.group import on_grid
+from harness.compare.group import group_sums, on_grid
 from harness.compare.statistic import Finish, Mean, Paired, WeightedRank, as_mean
 from harness.errors import EmptySlice, HarnessError, Misconfigured, Unpairable
 
@@ -171,7 +171,9 @@ class TestLawsOfEveryForm:
 class TestUndefined:
     def test_a_constant_prediction_has_no_correlation(self) -> None:
         """NaN, not zero."""
-        assert np.isnan(WeightedRank(np.ones(5), np.arange(5.0), "spearman").value())
+        constant = WeightedRank(np.ones(5), np.arange(5.0), "spearman")
+        assert np.isnan(constant.value())
+        assert np.isnan(constant.of(np.random.default_rng(16).random((200, 5)))).all()
 
     def test_one_class_has_no_auroc(self) -> None:
         """Also where the other class has no weight in this draw."""
@@ -222,6 +224,15 @@ class TestFixedPoint:
         grid = on_grid(values, 1000)
         assert len({sum(values[order, 0].tolist()) for order in orders}) > 1
         assert len({sum(grid[order, 0].tolist()) for order in orders}) == 1
+
+    def test_neither_groups_nor_a_finish_add_in_an_order(self) -> None:
+        """A hundred cases a group, of very different sizes."""
+        rng = np.random.default_rng(15)
+        rows = rng.normal(size=(1000, 2)) * 10.0 ** rng.integers(-3, 4, (1000, 1))
+        groups, order = rng.integers(0, 10, 1000), rng.permutation(1000)
+        assert group_sums(rows[order], groups[order], 10).tobytes() == group_sums(rows, groups, 10).tobytes()
+        orders = [rng.permutation(1000) for _ in range(20)]
+        assert len({Finish(rows[order], lambda sums: sums[:, 0]).value() for order in orders}) == 1
 
     @pytest.mark.parametrize("scale", [1e-250, 1e-5, 1.0, 1e9, 1e200])
     def test_the_grid_keeps_eleven_digits(self, scale: float) -> None:

@@ -84,8 +84,20 @@ class TestExactness:
         assert found.hits[0].documents.tolist() == [1, 0]
         assert found.hits[0].scores == pytest.approx([1.0, 0.6], abs=1e-12)
 
-    def test_dot_products_beyond_float32_still_rank(self, small):
-        """Finite vectors whose float32 product would overflow are scored in float64."""
+    @pytest.mark.parametrize("depth", [1, 4])
+    def test_float32_noise_far_above_the_grid_decides_nothing(self, rng, small, depth):
+        """Long vectors almost at right angles to the query: float32 orders them nearly at random, and is corrected."""
+        query = rng.normal(size=(1, 64))
+        documents = 100 * rng.normal(size=(300, 64))
+        documents -= (documents @ query.T) @ query / np.sum(query**2)
+        query, documents = query.astype(np.float32), documents.astype(np.float32)
+        found = search(query, chunked(documents, 50), depth=depth, grid=1e-9, score_type="dot")
+        assert_is_brute_force(found, query, documents, depth=depth, score_type="dot", grid=1e-9)
+
+    @pytest.mark.parametrize("slack", [2, 64])
+    def test_dot_products_beyond_float32_still_rank(self, small, monkeypatch, slack):
+        """Finite vectors whose float32 product would overflow are scored in float64, also where faiss finds none."""
+        monkeypatch.setattr(room, "SLACK", slack)
         documents = np.array([[k * 1e30, -1e30] for k in range(1, 31)], dtype=np.float32)
         found = search(np.array([[1e30, 1e30]], np.float32), chunked(documents, 4), depth=2, grid=1.0, score_type="dot")
         assert found.hits[0].documents.tolist() == [29, 28]
@@ -259,6 +271,8 @@ class TestBadVectors:
         assert found.hits[0].documents.tolist() == [2, 1, 0]
         assert found.hits[1].scores.tolist() == [0, 0, 0]
         assert found.zero_documents.tolist() == [1] and found.zero_queries.tolist() == [1]
+        plain = search(queries, [Chunk(0, documents)], depth=3, grid=GRID, score_type="dot")
+        assert plain.zero_documents.tolist() == plain.zero_queries.tolist() == []
 
 
 class TestRefusals:

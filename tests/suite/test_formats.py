@@ -215,7 +215,11 @@ class TestBeir:
 
     def test_of_several_files_one_must_be_named(self, write: Write) -> None:
         """By stem, by name or by path."""
-        files = {"dev.tsv": "q1\td1\t1\nq2\td1\t1\n", "test.tsv": "q1\td2\t1\nq2\td2\t1\n"}
+        files = {
+            "._dev.tsv": "a system's own",
+            "dev.tsv": "q1\td1\t1\nq2\td1\t1\n",
+            "test.tsv": "q1\td2\t1\nq2\td2\t1\n",
+        }
         assert 'qrels = "test"' in refused(write(qrels=files)).mend
         for name in ("dev", "dev.tsv", "qrels/dev.tsv"):
             suite = load(write(head=HEAD.replace('path = "."', f'qrels = "{name}"'), qrels=files))
@@ -235,6 +239,7 @@ class TestBeir:
             (folder / name).rename(folder / "data" / name)
         assert set(load(folder).files) == {"data/corpus.jsonl", "data/queries.jsonl", "data/qrels/test.tsv"}
         assert "absolute" in refused(write(head=HEAD.replace('path = "."', f'path = "{folder}"'))).found
+        assert "NUL" in refused(write(head=HEAD.replace('path = "."', r'path = "a\u0000"'))).found
 
 
 class TestTrec:

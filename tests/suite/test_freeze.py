@@ -84,11 +84,16 @@ class TestLock:
             "corpus.jsonl", "queries.jsonl", "qrels", "suite.toml", LOCK,
         }  # fmt: skip
 
-    def test_a_folder_that_is_gone_stops_the_writing(self, frozen: Path) -> None:
-        """What can't be written is a stop, exit 5."""
+    def test_what_cannot_be_written_stops_without_a_trace(self, frozen: Path) -> None:
+        """A folder that is gone, or something else in the lock's place; no part of the lock stays behind."""
         lock = open_frozen(frozen).lock
         with pytest.raises(Stopped):
             write_lock(lock, frozen / "nowhere")
+        (frozen / LOCK).unlink()
+        (frozen / LOCK).mkdir()
+        with pytest.raises(Stopped):
+            write_lock(lock, frozen)
+        assert {path.name for path in frozen.glob(f"*{LOCK}*")} == {LOCK}
 
     def test_data_and_policy_have_digests_apart(self, write: Write, members: Members) -> None:
         """A margin moves the policy, a judgement or the depth the data, a budget or gap never the data."""
@@ -103,6 +108,9 @@ class TestLock:
         gap = lock(rest=REST + "[ranking]\nmax_judged_gap = 0.1\n")
         budget = lock(rest=REST + "[budget]\npromotion_reads = 3\n")
         slices = lock(rest=REST.replace("'typo'", "'plain'"))
+        member = lock(queries=[{**QUERIES[0], "kind": "typo"}, QUERIES[1]])
+        assert member.policy_digest != before.policy_digest
+        assert member.slices == {"typo": ("q1", "q2")}
         data = [each.data_digest == before.data_digest for each in (margin, grade, depth, gap, budget, slices)]
         policy = [each.policy_digest == before.policy_digest for each in (margin, grade, depth, gap, budget, slices)]
         assert data == [True, False, False, True, True, True]
@@ -216,6 +224,8 @@ class TestOpening:
         """A file that is gone is tampering, not a missing file."""
         (frozen / "corpus.jsonl").unlink()
         assert "corpus.jsonl is gone" in tampered(frozen).found
+        (frozen / "corpus.jsonl").mkdir()
+        assert "corpus.jsonl can't be read" in tampered(frozen).found
 
     @pytest.mark.parametrize(
         ("old", "new", "said"),

@@ -53,9 +53,10 @@ class TestSuite:
         with pytest.raises(NotFound, match=r"corpus\.jsonl"):
             load(folder)
 
-    def test_no_query_is_no_suite(self, write: Write) -> None:
+    def test_no_query_or_document_is_no_suite(self, write: Write) -> None:
         """Something must count."""
         assert "no case" in refused(write(queries=[], qrels="")).found
+        assert "no document" in refused(write(corpus=[], qrels=QRELS, cases='[cases]\ndangling = "drop"\n')).found
 
 
 class TestDangling:
@@ -250,9 +251,10 @@ class TestGroup:
     def test_an_attribute_names_it(self, write: Write) -> None:
         """As text, also where it is a number; without it, a case is its own, and that is said."""
         assert {case.group for case in load(write(queries=self.rows(7, 7), cases=self.CASES)).cases} == {"7"}
-        suite = load(write(queries=self.rows(None, "a"), cases=self.CASES))
-        assert [case.group for case in suite.cases] == ["q1", "a"]
-        assert any("1 cases have no article" in warning for warning in suite.warnings)
+        for blank in (None, " "):
+            suite = load(write(queries=self.rows(blank, "a"), cases=self.CASES))
+            assert [case.group for case in suite.cases] == ["q1", "a"]
+            assert any("1 cases have no article" in warning for warning in suite.warnings)
 
     def test_a_group_in_two_roles_leaks(self, write: Write) -> None:
         """Both cases, both lines and both roles are named."""

@@ -169,22 +169,21 @@ class TestDemands:
         folder = write(rest=METRICS + critical + RULE + 'slice = "typo"\n')
         check_demands(read_definition(folder), folder / DEFINITION)
 
-    @pytest.mark.parametrize(("level", "least"), [(0.95, 120), (0.9, 100), (0.98, 300)])
-    def test_guards_need_draws_enough_to_reject(self, write: Write, level: float, least: int) -> None:
-        """Three guards at alpha need 2 x 3 / alpha draws (and never fewer than a hundred)."""
-        guards = '[guards]\nmetrics = ["RR@10", "P@5", "R@10"]\n'
+    @pytest.mark.parametrize(("members", "level", "least"), [(3, 0.95, 120), (6, 0.9, 120), (3, 0.98, 300)])
+    def test_guards_need_draws_enough_to_reject(self, write: Write, members: int, level: float, least: int) -> None:
+        """A family of m guards at alpha needs 2 x m / alpha draws."""
+        metrics = ", ".join(f'"P@{k}"' for k in range(1, members + 1))
 
         def suite(draws: int) -> Path:
             uncertainty = f"[uncertainty]\nlevel = {level}\ndraws = {draws}\n"
-            return write(rest=METRICS + SLICE + RULE + guards + uncertainty)
+            return write(rest=METRICS + SLICE + RULE + f"[guards]\nmetrics = [{metrics}]\n" + uncertainty)
 
         folder = suite(least)
         check_demands(read_definition(folder), folder / DEFINITION)
-        if least > 100:
-            folder = suite(least - 1)
-            error = unfreezable(read_definition(folder), folder)
-            assert f"draws = {least}" in error.mend
-            assert error.subject.endswith(line_of(folder, "draws"))
+        folder = suite(least - 1)
+        error = unfreezable(read_definition(folder), folder)
+        assert f"draws = {least}" in error.mend
+        assert error.subject.endswith(line_of(folder, "draws"))
 
     def test_guards_over_no_slice_guard_nothing(self, write: Write) -> None:
         """`every` of no slices is refused."""

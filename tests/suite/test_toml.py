@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Misconfigured, NotFound
-from harness.output.toml import place, read_toml
+from harness.file.toml import place, read_toml
 from harness.suite.definition import SuiteDefinition
 
 GOOD = """schema = "harness.suite.v1"
@@ -16,7 +16,7 @@ source = { format = "beir", path = "." }
 [metrics]
 primary = "nDCG@10"
 report = [
-  "nDCG@10",  # a bracket ] in a comment
+  "nDCG@10",  # a bracket [ in a comment
   "RR@10",
 ]
 
@@ -24,6 +24,7 @@ report = [
 name = "typo"
 where = '''
 kind = 'typo'
+[[slices]]
 '''
 
 [[slices]]
@@ -125,7 +126,7 @@ class TestWrongValue:
 class TestNotToml:
     def test_a_key_given_twice_has_its_line(self, tmp_path: Path) -> None:
         """The second of two equal keys is a syntax error with its line."""
-        assert refusal(tmp_path, GOOD.replace("margin", "margin = 1\nmargin")).subject.endswith("line 28")
+        assert refusal(tmp_path, GOOD.replace("margin", "margin = 1\nmargin")).subject.endswith("line 29")
 
     @pytest.mark.parametrize("text", [b"a = [", b"\xff = 1", b"[" * 5000, b"x", b'a = "\0"'])
     def test_no_bytes_break_it(self, tmp_path: Path, text: bytes) -> None:
@@ -149,7 +150,7 @@ class TestNotToml:
         plain = read_toml(path, SuiteDefinition)
         path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
         assert read_toml(path, SuiteDefinition) == plain
-        assert place(path, "rules", 0, "margin").endswith("line 27")
+        assert place(path, "rules", 0, "margin").endswith("line 28")
 
 
 class TestPlace:
@@ -161,8 +162,8 @@ class TestPlace:
             (("metrics", "primary"), 7),
             (("metrics", "report"), 8),
             (("slices", 0, "where"), 15),
-            (("slices", 1, "name"), 20),
-            (("rules", 0, "slice"), 23),
+            (("slices", 1, "name"), 21),
+            (("rules", 0, "slice"), 24),
             (("guards",), 1),
         ],
     )

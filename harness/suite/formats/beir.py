@@ -32,7 +32,7 @@ def locate(base: Path, source: Source, mapped: Sequence[str]) -> DataFiles:
         candidates = [base / source.qrels, base / "qrels" / source.qrels, base / "qrels" / f"{source.qrels}.tsv"]
         named = next((path for path in candidates if path.is_file()), candidates[0])
         return DataFiles(corpus, queries, (named,))
-    found = sorted((base / "qrels").glob("*.tsv"))
+    found = sorted(path for path in (base / "qrels").glob("*.tsv") if not path.name.startswith("."))
     if not found:
         raise NotFound(
             str(base / "qrels"), found="no qrels/*.tsv", expected="a file of judgements",

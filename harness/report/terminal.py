@@ -1,0 +1,170 @@
+"""What a person reads after a command; the same words, without colour, where stdout isn't a terminal."""
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from harness.identity import Json
+from harness.output.answer import Answer, Summary
+from harness.output.decision import Outcome, RuleResult
+from harness.report import number, text, verdict
+
+HUE = {Outcome.PASS: "green", Outcome.FAIL: "red", Outcome.UNDECIDED: "yellow", Outcome.WAIVED: "magenta"}
+WIDE = 200
+"""Columns where stdout isn't a terminal: whoever reads it there can scroll, but not unwrap."""
+MANY = 12
+"""How many open rules are written out before the others are counted."""
+COMMANDS = 3
+PLAINER = str.maketrans(
+    {number.MINUS: "-", number.NOTHING: "-", "→": "->", "…": "...", "Δ": "d", "✓": "+", "✕": "x", "◇": "~"}
+)
+
+
+def print_answer(answer: Answer) -> None:
+    """The decision and why, the rules that are open, the metrics over `all`, counts, places, and what to type next."""
+    decision = answer.decision
+    against = f"against {_name(answer.parent.name)}" if answer.parent else "without a parent"
+    exploratory = " [bold blue]EXPLORATORY[/]" if decision.exploratory else ""
+    pair = f"{_name(answer.candidate.name)} {against} on {_name(answer.suite)}"
+    with _Page() as page:
+        page.print(f"{_outcome(decision.outcome)}{exploratory}  {pair}")
+        page.print(verdict.why(answer, _name))
+        for remark in verdict.remarks(answer):
+            page.print(f"[dim]Remark: {escape(text.clipped(remark, text.LONGEST_REASON))}[/]")
+        _print_rules(page, verdict.ordered(decision.rules))
+        _print_metrics(page, answer)
+        page.print(f"\n{verdict.counted(answer.counts)}")
+        for what, where in (
+            ("run", answer.run),
+            ("store", answer.store),
+            ("report", answer.report),
+            ("bundle", answer.bundle),
+        ):
+            if where is not None:
+                page.print(f"[dim]{what:7}[/]{escape(text.clean(where))}")
+        page.print("\nNext:")
+        for command, shows in verdict.commands(answer, _primary(answer))[:COMMANDS]:
+            page.print(f"  {escape(command)}  [dim]# {shows}[/]")
+
+
+def print_suite(record: Mapping[str, Json], word: str) -> None:
+    """A suite that was frozen or holds: its digest, cases, roles and slices, and what was warned of."""
+    with _Page() as page:
+        page.print(
+            f"[bold]{_name(str(record['suite']))}[/] {escape(word)}  {number.plural(_whole(record['cases']), 'case')}"
+        )
+        page.print(f"[dim]digest [/]{escape(text.clean(str(record['digest'])))}")
+        for title in ("roles", "slices"):
+            if said := _listed(record[title]):
+                page.print(f"[dim]{title:7}[/]{said}")
+        warnings = record["warnings"]
+        for warning in warnings if isinstance(warnings, Sequence) and not isinstance(warnings, str) else ():
+            page.print(f"[yellow]Warning:[/] {escape(text.clipped(str(warning), text.LONGEST_REASON))}")
+
+
+class _Page:
+    """Collects what is printed and writes it whole, with marks that stdout's encoding lacks replaced."""
+
+    def __enter__(self) -> Console:
+        out = sys.stdout
+        shown = Console(file=out)
+        self.stream = io.StringIO()
+        return Console(
+            file=self.stream,
+            force_terminal=shown.is_terminal,
+            no_color=shown.no_color,
+            width=shown.width if shown.is_terminal else WIDE,
+            highlight=False,
+            emoji=False,
+            soft_wrap=True,
+        )
+
+    def __exit__(self, kind: object, fault: object, trace: object) -> None:
+        if fault is None:
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            said = "\n".join(line.rstrip() for line in self.stream.getvalue().split("\n"))
+            if not _can_write(said, encoding):
+                said = said.translate(PLAINER).encode(encoding, "replace").decode(encoding)
+            sys.stdout.write(said)
+
+
+def _can_write(said: str, encoding: str) -> bool:
+    try:
+        said.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _print_rules(page: Console, rules: Sequence[RuleResult]) -> None:
+    left = [rule for rule in rules if rule.outcome is not Outcome.PASS]
+    page.print()
+    for rule in left[:MANY]:
+        page.print(
+            f"  {_outcome(rule.outcome)} {_name(rule.id)}: {escape(text.clipped(rule.reason, text.LONGEST_REASON))}"
+        )
+        if rule.finding and rule.outcome is Outcome.FAIL:
+            page.print(f"    [dim]finding {rule.finding}[/]")
+    if len(left) > MANY:
+        page.print(f"  and {len(left) - MANY} more that did not pass; the report has them all")
+    passed = len(rules) - len(left)
+    if passed:
+        page.print(f"  [green]{number.count(passed)}{' others' if left else ''} pass[/]")
+
+
+def _print_metrics(page: Console, answer: Answer) -> None:
+    candidate, parent = (answer.metrics.get(side, {}).get("all", {}) for side in ("candidate", "parent"))
+    if not candidate:
+        return
+    rules = {rule.metric: rule for rule in verdict.declared(answer) if rule.slice == "all" and rule.delta is not None}
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("all")
+    for title in ("parent", "candidate", "delta", "interval", "scored"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for metric, now in candidate.items():
+        table.add_row(_name(metric), *_cells(now, parent.get(metric), rules.get(metric)))
+    page.print()
+    page.print(table)
+
+
+def _cells(now: Summary, before: Summary | None, rule: RuleResult | None) -> tuple[str, ...]:
+    """A metric's row. Only a rule gives the paired difference; two averages over other cases don't."""
+    return (
+        number.value(before.value if before else None),
+        number.value(now.value),
+        number.signed(rule.delta if rule else None),
+        escape(number.interval(rule.low, rule.high, of_delta=True)) if rule else number.NOTHING,
+        f"{number.count(now.n_scored)}/{number.count(now.n_total)}",
+    )
+
+
+def _primary(answer: Answer) -> str:
+    """The metric that the suite names first."""
+    return next(iter(answer.metrics.get("candidate", {}).get("all", {})), "")
+
+
+def _outcome(outcome: Outcome) -> str:
+    return f"[bold {HUE[outcome]}]{verdict.SYMBOL[outcome]} {outcome}[/]"
+
+
+def _name(written: str) -> str:
+    return escape(text.clipped(written, text.LONGEST_NAME))
+
+
+def _whole(amount: Json) -> int:
+    return len(amount) if isinstance(amount, Sequence | Mapping) else int(amount or 0)
+
+
+def _listed(entries: Json) -> str:
+    """`train 20, promotion 120` of counts by name, or the names of a list."""
+    if isinstance(entries, Mapping):
+        return ", ".join(
+            f"{_name(str(name))} {number.count(_whole(held))}" for name, held in entries.items()
+        )  # fmt: skip
+    if isinstance(entries, Sequence) and not isinstance(entries, str):
+        return ", ".join(_name(str(entry)) for entry in entries)
+    return ""
