@@ -257,6 +257,6 @@ def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, pa.Ta
         (SUITE_EVIDENCE, "suite_digest", "(SELECT suite_digest FROM runs WHERE run = ?)"),
     ):
         for name in names:
-            found = connection.execute(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", [run])
-            tables[name] = found.to_arrow_table()
+            rows = connection.sql(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", params=[run])
+            tables[name] = rows.to_arrow_table()
     return tables

@@ -9,6 +9,9 @@ from decimal import Decimal
 from harness.store.query import Rows, query
 from harness.verb.place import find_place
 
+# Columns of a table that no terminal limits.
+WIDE = 10_000
+
 
 def sql(text: str, *, store: str | None = None) -> Rows:
     """One statement that reads. Raises Misconfigured for any other, NotFound without a store, Stopped when it is held."""
@@ -34,7 +37,9 @@ def print_rows(found: Rows, form: str) -> None:
             table.add_column(Text(name), overflow="fold")
         for row in found.rows:
             table.add_row(*(Text(_shown(value)) for value in row))
-        Console().print(table)
+        # Into a file or a pipe nothing is folded: a row is a line.
+        console = Console()
+        console.print(table, width=None if console.is_terminal else WIDE, soft_wrap=not console.is_terminal)
 
 
 def _shown(value: object) -> str:
