@@ -4,6 +4,8 @@ The kinds are apart because their mends are: a misconfigured file is edited, a t
 a stopped run is started again. The exit code belongs to the kind (docs/design.md, Exit codes).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 
@@ -19,6 +21,10 @@ class HarnessError(Exception):
         self.found = found
         self.expected = expected
         self.mend = mend
+
+    def __reduce__(self) -> tuple[Callable[[], "HarnessError"], tuple[()]]:
+        """A refusal goes from process to process as it is."""
+        return partial(type(self), self.subject, found=self.found, expected=self.expected, mend=self.mend), ()
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.found}. Expected: {self.expected}.\n{self.mend}"

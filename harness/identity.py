@@ -16,7 +16,7 @@ BLOCK = 1 << 20
 def canonical_json(value: Json) -> bytes:
     """The one byte form of a JSON value.
 
-    Raises ValueError for what JSON cannot say: NaN, an infinity, an integer beyond 2**53.
+    Raises ValueError for what JSON cannot say: NaN, an infinity, an integer of 2**53 or more.
     Source: RFC 8785.
     """
     import rfc8785

@@ -47,20 +47,28 @@ def verify(folder: Path) -> Verified:
         )  # fmt: skip
     known: dict[str, str] = {}
     findings = []
+    if sums.is_symlink():
+        findings.append(Finding(SUMS, "changed", "a link where a file was bundled"))
     for number, line in enumerate(sums.read_text(encoding="utf-8", errors="replace").split("\n"), start=1):
         match = LINE.fullmatch(line)
-        if match:
+        if match and match[2] in known:
+            findings.append(Finding(SUMS, "unreadable", f"line {number} lists {match[2]} a second time"))
+        elif match:
             known[match[2]] = match[1]
         elif line:
             findings.append(Finding(SUMS, "unreadable", f"line {number} is no checksum with a path"))
-    present = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
+    present = {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_symlink() or not path.is_dir()
+    }
     del present[SUMS]
     for name, expected in known.items():
         path = present.pop(name, None)
         if path is None:
             findings.append(Finding(name, "missing", "listed, but not below this folder"))
-        elif path.is_symlink():
-            findings.append(Finding(name, "changed", "a link where a file was bundled"))
+        elif path.is_symlink() or not path.is_file():
+            findings.append(Finding(name, "changed", "a link or a device where a file was bundled"))
         elif (found := file_digest(path)) != expected:
             findings.append(Finding(name, "changed", f"SHA-256 {found[:16]}…, bundled as {expected[:16]}…"))
     findings += [Finding(name, "extra", "not listed") for name in present]

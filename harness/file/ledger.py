@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.errors import Tampered
-from harness.file.whole import write_bytes
+from harness.file.whole import cannot_write, write_bytes
 from harness.identity import Json, canonical_json
 
 START = "0" * 64
@@ -27,7 +27,7 @@ def read(path: Path) -> list[dict[str, Json]]:
         try:
             entry = json.loads(line)
             chained = isinstance(entry, dict) and entry.pop("previous", None) == previous
-        except ValueError:
+        except (ValueError, RecursionError):
             chained = False
         if not chained:
             raise Tampered(
@@ -40,10 +40,13 @@ def read(path: Path) -> list[dict[str, Json]]:
 
 
 def append(path: Path, entry: Mapping[str, Json]) -> bool:
-    """Adds an entry; one that stands there already adds nothing and gives False."""
+    """Adds an entry; one that stands there already adds nothing and gives False.
+
+    Raises Tampered as `read`, Stopped where the file can't be written.
+    """
     with _alone(path):
         entries = read(path)
-        if dict(entry) in entries:
+        if json.loads(canonical_json(entry)) in entries:
             return False
         lines = path.read_bytes().splitlines() if entries else []
         previous = hashlib.sha256(lines[-1]).hexdigest() if lines else START
@@ -55,7 +58,11 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """One process at a time: two runs of one suite may append at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(f".{path.name}.lock").open("w") as guard:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        guard = path.with_name(f".{path.name}.lock").open("w")
+    except OSError as refusal:
+        raise cannot_write(path, refusal) from refusal
+    with guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
         yield

@@ -1,6 +1,7 @@
 """Text files by numbered lines. A line ends at a line feed only: U+2028 and its like are text."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,10 @@ def json_object(line: Line, *, constants: bool = False) -> dict[str, object]:
     """
     mend = "Write one JSON object a line."
     try:
-        value = json.loads(line.text, object_pairs_hook=_once, parse_constant=float if constants else _no_constant)
+        value = json.loads(
+            line.text, object_pairs_hook=_once, parse_constant=float if constants else _no_constant,
+            parse_float=float if constants else _finite,
+        )  # fmt: skip
         line_breaks_utf8 = "\\u" in line.text and _has_surrogate(value)
     except RecursionError as refusal:
         raise line.refuse("JSON nested too deep to read", "one JSON object", mend) from refusal
@@ -76,6 +80,12 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _no_constant(word: str) -> float:
     raise ValueError(f"{word} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    if math.isinf(value := float(digits)):
+        raise ValueError(f"{digits} is beyond what a float holds")
+    return value
 
 
 def _has_surrogate(value: object) -> bool:

@@ -23,7 +23,7 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(stream.fileno())
         part.replace(path)
     except OSError as refusal:
-        raise _cannot_write(path, refusal) from refusal
+        raise cannot_write(path, refusal) from refusal
 
 
 def write_text(path: Path, text: str) -> None:
@@ -37,6 +37,8 @@ def new_folder(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.part")
     old = path.with_name(f".{path.name}.old")
     try:
+        if old.exists() and not path.exists():  # killed between the two renamings
+            old.rename(path)
         for left in (part, old):
             if left.exists():
                 shutil.rmtree(left)
@@ -48,10 +50,11 @@ def new_folder(path: Path) -> Iterator[Path]:
         if old.exists():
             shutil.rmtree(old)
     except OSError as refusal:
-        raise _cannot_write(path, refusal) from refusal
+        raise cannot_write(path, refusal) from refusal
 
 
-def _cannot_write(path: Path, refusal: OSError) -> Stopped:
+def cannot_write(path: Path, refusal: OSError) -> Stopped:
+    """What the system said, as a refusal about this path."""
     return Stopped(
         str(path),
         found=refusal.strerror or str(refusal),

@@ -32,7 +32,7 @@ def judge(
         if rule.kind == "invariant":
             results.append(_invariant(rule, population, flags))
         elif rule.kind != "no-worse":
-            results.append(_floor(rule, cells[rule.slice, rule.metric], policy))
+            results.append(_judged_gap(_floor(rule, cells[rule.slice, rule.metric], policy), cells, policy))
         elif cells[rule.slice, rule.metric].parent is not None:
             results.append(_judged_gap(_no_worse(rule, cells[rule.slice, rule.metric], policy), cells, policy))
     if policy.members and cells[policy.members[0]].parent is not None:
@@ -105,11 +105,12 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
 def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     bound = float(rule.value or 0.0)
     side = cell.candidate
+    alone = replace(cell, parent=None)  # a floor judges the candidate's own interval, whatever the parent lacks
     result = replace(
         _blank(rule, None), value=side.value, parent_value=cell.parent.value if cell.parent else None,
         n_cases=side.n_scored, n_groups=side.n_groups,
     )  # fmt: skip
-    if why := _unjudgeable(cell, policy):
+    if why := _unjudgeable(alone, policy):
         return replace(result, outcome=Outcome.UNDECIDED, reason=why)
     if side.value is None or side.interval is None or np.isnan(side.interval.low):
         return replace(result, outcome=Outcome.UNDECIDED, reason="no case with a value, so no interval")

@@ -36,13 +36,8 @@ class Reading:
 def record(suite_folder: Path, exposure: Exposure) -> Reading:
     """Writes a run's exposure, once, and says what it means for the decision."""
     path = suite_folder / LEDGER
-    mine = asdict(exposure)
+    ledger.append(path, asdict(exposure))
     entries = [entry for entry in ledger.read(path) if entry["data"] == exposure.data]
     runs = list(dict.fromkeys(entry["run"] for entry in entries))
-    if mine not in entries:
-        ledger.append(path, mine)
-        entries.append(mine)
-    if exposure.run not in runs:
-        runs.append(exposure.run)
     first = next(entry for entry in entries if entry["candidate"] == exposure.candidate)
     return Reading(ordinal=runs.index(exposure.run) + 1, changed_policy=first["policy"] != exposure.policy)

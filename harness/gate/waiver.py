@@ -5,6 +5,7 @@ would otherwise stand there and be forgotten.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -58,19 +59,19 @@ def read(suite_folder: Path, now: datetime) -> tuple[Waiver, ...]:
 
 def apply(results: Sequence[RuleResult], waivers: Sequence[Waiver], subject: str) -> tuple[RuleResult, ...]:
     """The results with each waived FAIL reported WAIVED. Raises Misconfigured for a waiver that meets no FAIL."""
-    from dataclasses import replace
-
-    by_finding = {waiver.finding: waiver for waiver in waivers}
+    unmatched = list(waivers)
     waived = []
     for result in results:
-        waiver = by_finding.get(result.finding or "")
-        if waiver and (waiver.rule, waiver.slice) == (result.id, result.slice) and result.outcome is Outcome.FAIL:
-            del by_finding[waiver.finding]
-            reason = f"waived by {waiver.approver} until {waiver.expires.date()}: {waiver.reason} ({result.reason})"
+        fail = (result.id, result.slice, result.finding) if result.outcome is Outcome.FAIL else None
+        waiver = next((each for each in unmatched if (each.rule, each.slice, each.finding) == fail), None)
+        if waiver:
+            unmatched.remove(waiver)
+            until = waiver.expires.astimezone(UTC).date()
+            reason = f"waived by {waiver.approver} until {until}: {waiver.reason} ({result.reason})"
             result = replace(result, outcome=Outcome.WAIVED, reason=reason)
         waived.append(result)
-    if by_finding:
-        left = next(iter(by_finding.values()))
+    if unmatched:
+        left = unmatched[0]
         raise Misconfigured(
             f"{subject}: the waiver of {left.rule} on {left.slice}", found=f"no FAIL with the finding {left.finding[:16]}",
             expected="a waiver for each finding it names", mend="Take it out, or copy rule, slice and finding from the report.",

@@ -37,7 +37,15 @@ class Store:
 
         Raises Stopped when another process holds the store or the disk is full.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as refusal:
+            raise Stopped(
+                str(self.path),
+                found=refusal.strerror or str(refusal),
+                expected="a folder that can be written",
+                mend="Mend the path or its permissions, or name another store with --store.",
+            ) from refusal
         connection = self._connect(read_only=False)
         try:
             connection.begin()
@@ -62,26 +70,32 @@ class Store:
         Raises NotFound when there is no store yet, Stopped when another process is writing.
         """
         if not self.path.exists():
-            raise NotFound(
-                str(self.path),
-                found="no store here",
-                expected="a store that `harness run` wrote",
-                mend="Run `harness run SUITE --candidate R --parent R` first, or name another one with --store.",
-            )
+            raise self._nothing("no store here")
         connection = self._connect(read_only=True)
         try:
+            # A run that stopped in its first step leaves a file without tables.
+            if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'runs'").fetchall():
+                raise self._nothing("a store without a finished step")
             yield connection
         finally:
             connection.close()
 
+    def _nothing(self, found: str) -> NotFound:
+        return NotFound(
+            str(self.path),
+            found=found,
+            expected="a store that `harness run` wrote",
+            mend="Run `harness run SUITE --candidate R --parent R` first, or name another one with --store.",
+        )
+
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         try:
             return duckdb.connect(str(self.path), read_only=read_only, config=SEALED if read_only else QUIET)
-        except duckdb.IOException as refusal:
-            if "lock" in str(refusal).lower():
+        except duckdb.Error as refusal:
+            if "Could not set lock" in str(refusal) or isinstance(refusal, duckdb.ConnectionException):
                 raise Stopped(
                     str(self.path),
-                    found="another process holds the store",
+                    found="another process holds the store, or another part of this one",
                     expected="one writer at a time, and no reader beside it",
                     mend="Wait until it has finished, or name another store with --store.",
                 ) from refusal

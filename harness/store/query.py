@@ -25,6 +25,7 @@ def query(store: Store, text: str) -> Rows:
     """
     with store.reading() as connection:
         try:
+            text.encode("utf-8")
             statements = connection.extract_statements(text)
             if len(statements) != 1 or statements[0].type not in (
                 duckdb.StatementType.SELECT,
@@ -37,7 +38,7 @@ def query(store: Store, text: str) -> Rows:
                 )  # fmt: skip
             result = connection.execute(statements[0])
             return Rows(tuple(column[0] for column in result.description or ()), tuple(result.fetchall()))
-        except duckdb.Error as refusal:
+        except (duckdb.Error, UnicodeEncodeError) as refusal:
             raise Misconfigured(
                 "the SQL", found=str(refusal).strip(), expected="SQL that DuckDB can run over the store alone",
                 mend="`SHOW TABLES` lists tables and views, `DESCRIBE rankings` the columns of one.",
@@ -50,16 +51,20 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
     `attributes` are columns beside `case_ids`; NULL where a case lacks one, and then the condition does not hold.
     Raises Misconfigured (naming `subject`) for a condition that isn't one or names what isn't there.
     """
-    columns: dict[str, object] = {"#": range(len(case_ids)), **attributes}
+    position = "#" * (1 + max(map(len, attributes), default=0))  # a name that no attribute has
+    columns: dict[str, object] = {position: range(len(case_ids)), **attributes}
     arrays = {name: pa.array(list(values)) for name, values in columns.items()}  # type: ignore[call-overload]
     connection = duckdb.connect(config=SEALED)
     try:
+        where.encode("utf-8")
         connection.register("cases", pa.table(arrays))
-        statements = connection.extract_statements(f'SELECT "#" FROM cases WHERE ({where}\n) ORDER BY 1')
+        # A text that closes the bracket it stands in and goes on behind it does not parse inside the other kind.
+        connection.extract_statements(f"SELECT [{where}\n]")
+        statements = connection.extract_statements(f'SELECT "{position}" FROM cases WHERE ({where}\n) ORDER BY 1')
         if len(statements) != 1:
             raise duckdb.ParserException("more than one statement")
         return [case_ids[row[0]] for row in connection.execute(statements[0]).fetchall()]
-    except duckdb.Error as refusal:
+    except (duckdb.Error, UnicodeEncodeError) as refusal:
         raise Misconfigured(
             subject, found=str(refusal).strip().splitlines()[0],
             expected=f"an SQL condition over the cases' attributes: {', '.join(sorted(attributes)) or 'they have none'}",

@@ -187,7 +187,7 @@ def case_values(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> d
     ).fetchnumpy()
     metrics = _objects(rows["metric"])
     names, starts = np.unique(metrics.astype(str), return_index=True)
-    ends = [*starts[1:], len(metrics)]
+    ends = [*starts, len(metrics)][1:]
     return {
         str(name): CaseValues(
             metric=str(name),

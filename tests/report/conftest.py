@@ -285,3 +285,17 @@ def any_content(request: pytest.FixtureRequest) -> Content:
 def contents() -> SimpleNamespace:
     """The builders by name."""
     return SimpleNamespace(**CONTENTS, everywhere=everywhere)
+
+
+HOSTILE = (
+    "</script><script>alert(1)</script></style></title><!-- ]]> <img src=http://evil.example/x onerror=alert(1)>"
+    '" onmouseover="alert(1)" \' | `code` **bold** [a](http://evil.example) @someone $x^2$ {{ 7*7 }} {% x %}'
+    "[red]x[/red]\n\r\t\x00\x07\x1b[31m\x85\u202egnp.exe\u2066\ud800\uffff&amp;&#60;"
+)
+"""Everything that a text may do to the page, feed, comment or screen that it stands in."""
+
+
+@pytest.fixture
+def hostile() -> str:
+    """A text that tries to leave its element."""
+    return HOSTILE

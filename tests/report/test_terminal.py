@@ -1,0 +1,90 @@
+"""What a person reads after a command."""
+
+import io
+import sys
+from dataclasses import replace
+
+import pytest
+
+from harness.report.terminal import print_answer, print_suite
+
+RECORD = {
+    "suite": "help-center",
+    "digest": "ab" * 32,
+    "cases": 512,
+    "roles": {"promotion": 412, "development": 100},
+    "slices": {"typing-mistakes": 64},
+    "warnings": ["2 IDs differ in case alone"],
+}
+
+
+def _printed(capsys: pytest.CaptureFixture[str], answer) -> str:
+    print_answer(answer)
+    return capsys.readouterr().out
+
+
+class TestAnswer:
+    def test_decision_first_then_what_is_open(self, contents, capsys):
+        """The first word is the outcome; open rules have their reasons, the others are counted."""
+        said = _printed(capsys, contents.failing().answer)
+        assert said.startswith("✕ FAIL  minilm-256 against minilm-128 on help-center\n")
+        for rule in contents.failing().answer.decision.rules:
+            assert said.count(f"{rule.id}: {rule.reason}") == (rule.outcome != "PASS")
+        assert "17 others pass" in said
+
+    def test_metrics_over_all(self, contents, capsys):
+        """Both sides of every metric, and the paired difference where a rule has one."""
+        said = _printed(capsys, contents.failing().answer)
+        lines = {line.split()[0]: line.split()[1:] for line in said.split("\n") if line.startswith(("nDCG", "RR"))}
+        assert lines["nDCG@10"] == ["0.6325", "0.6112", "−0.0213", "[−0.0367,", "−0.0071]", "412/414"]
+        assert lines["RR@10"] == ["0.5625", "0.5412", "–", "–", "412/414"]
+
+    def test_places_and_three_commands(self, contents, capsys):
+        """Where things lie, and what to type next."""
+        answer = contents.passing().answer
+        said = _printed(capsys, answer)
+        assert all(place in said for place in (answer.store, answer.report, answer.bundle))
+        assert [line.split()[1] for line in said.split("\n") if line.startswith("  harness ")] == [
+            "explain",
+            "sql",
+            "verify",
+        ]
+
+    def test_marks_of_users_are_shown_as_they_are(self, contents, capsys):
+        """`[red]` in an ID is neither a colour nor lost, and no escape sequence reaches the screen."""
+        said = _printed(capsys, contents.everywhere(contents.failing(), "[red]x[/] \x1b[31m").answer)
+        assert "[red]x[/] \ufffd[31m" in said and "\x1b" not in said
+
+    def test_every_kind_of_run(self, any_content, capsys):
+        """Whatever is missing; and no missing number is a word of Python's."""
+        assert "None" not in _printed(capsys, any_content.answer)
+
+    def test_without_a_parent(self, contents, capsys):
+        """Nothing is compared."""
+        said = _printed(capsys, contents.alone().answer)
+        assert "without a parent" in said and "worst_regressions" not in said
+
+    def test_narrow_encodings(self, contents, monkeypatch):
+        """Where stdout can't say a mark, a plainer one stands there."""
+        stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        monkeypatch.setattr(sys, "stdout", stream)
+        print_answer(replace(contents.failing().answer, suite="süß"))
+        stream.flush()
+        said = stream.buffer.getvalue().decode("ascii")
+        assert said.startswith("x FAIL  minilm-256 against minilm-128 on s??") and "-0.0213" in said
+
+
+class TestSuite:
+    def test_digest_counts_and_warnings(self, capsys):
+        """The suite, whether it holds, and what it is made of."""
+        print_suite(RECORD, "frozen")
+        assert capsys.readouterr().out == (
+            f"help-center frozen  512 cases\ndigest {'ab' * 32}\nroles  promotion 412, development 100\n"
+            "slices typing-mistakes 64\nWarning: 2 IDs differ in case alone\n"
+        )
+
+    def test_marks_of_users_are_shown_as_they_are(self, capsys):
+        """Names are not markup."""
+        print_suite({**RECORD, "suite": "[bold]s", "slices": {"[red]": 1}}, "holds")
+        said = capsys.readouterr().out
+        assert said.startswith("[bold]s holds") and "[red] 1" in said
