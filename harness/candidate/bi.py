@@ -88,7 +88,8 @@ def load(release: Release, prompts: Prompts) -> "BiEncoder":
     if release.bi.max_length.value <= special:
         raise Misconfigured(
             f"release {release.name}", found=f"max_length {release.bi.max_length.value}",
-            expected=f"more than the model's {special} special tokens", mend="Raise [input] max_length in release.toml.",
+            expected=f"more than the model's {special} special tokens",
+            mend="Raise [input] max_length in release.toml.",
         )  # fmt: skip
     return BiEncoder(model, release.bi, prompts)
 
@@ -177,14 +178,13 @@ class BiEncoder:
         """Of the padded text. Padding may pass the maximum length, but not the positions that the model has."""
         length = self._meaning.max_length
         rounded = max(NARROWEST, -(-len(tokens) // MULTIPLE) * MULTIPLE)
-        return max(len(tokens), min(rounded, max(length.value, length.folder or 0)))
+        return max(len(tokens), rounded)
 
     def _embed(self, tokens: Sequence["_Tokens"], excluded: int) -> list[NDArray[np.float32]]:
         import torch
 
-        padded = self._tokenizer.pad(
-            [text.features for text in tokens], padding="max_length", max_length=self._width(tokens[0]), return_tensors="pt"
-        )  # fmt: skip
+        options = {"padding": "max_length", "max_length": self._width(tokens[0]), "return_tensors": "pt"}
+        padded = self._tokenizer.pad([text.features for text in tokens], **options)
         features = {key: value.to(self._model.device) for key, value in padded.items()}
         if excluded:
             features["prompt_length"] = excluded

@@ -197,7 +197,7 @@ def _always(policy: Policy, population: Population, flags: Flags) -> list[RuleRe
 def _judged_gap(result: RuleResult, cells: Cells, policy: Policy) -> RuleResult:
     """A FAIL becomes UNDECIDED where the candidate's documents were judged so much less that it may be the cause."""
     judged = policy.judged.get(result.metric)
-    if policy.max_judged_gap is None or judged is None or result.outcome is not Outcome.FAIL:
+    if policy.max_judged_gap is None or judged in (None, result.metric) or result.outcome is not Outcome.FAIL:
         return result
     cell = cells[result.slice, judged]
     if cell.parent is None or cell.parent.value is None or cell.candidate.value is None:

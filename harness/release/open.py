@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import NotFound, Stopped
-from harness.identity import Json, digest, file_digest
 from harness.file.toml import read_toml
+from harness.identity import Json, digest, file_digest
 from harness.release.bi import BiMeaning, Prompts, bi_meaning
 from harness.release.definition import Recorded, ReleaseDefinition
 from harness.release.folder import open_model_folder

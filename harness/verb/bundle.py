@@ -1,6 +1,7 @@
 """`harness bundle`: what leaves on PASS."""
 
 import json
+from dataclasses import replace
 
 from harness.bundle.write import write
 from harness.errors import Misconfigured, Tampered
@@ -54,7 +55,7 @@ def write_bundle(place: Place, found: Answer) -> None:
         "suite.lock": lock.as_record(),
         "rollback": _rollback(parent, releases["parent"], found),
     }
-    sums = write(folder, records, tables, {"report.md": markdown(content(place, found))})
+    sums = write(folder, records, tables, {"report.md": markdown(content(place, replace(found, bundle=None)))})
     advance(candidate.folder, candidate.content_id, State.CANDIDATE, {"run": found.run, "bundle": sums})
 
 

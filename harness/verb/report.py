@@ -1,6 +1,8 @@
 """`harness report`: a stored run as a page, a note for a pull request, and a test result for CI."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 from harness.file.whole import new_folder
 from harness.identity import Json
@@ -66,7 +68,13 @@ def content(place: Place, found: Answer) -> Content:
         changes = _case_changes(connection, found.run, primary)
         releases = read.releases(connection, found.run)
         return Content(
-            answer=found,
+            # As the project names its places, so that the bytes don't depend on where the command was given.
+            answer=replace(
+                found,
+                store=place.kept(place.store.path),
+                report=None,
+                bundle=place.kept(Path(found.bundle)) if found.bundle else None,
+            ),
             task=lock.definition.task,
             primary=primary,
             metrics=metric_names(lock),

@@ -51,12 +51,11 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
         record_heads(connection, frozen, run)
     decision = decide_run(place, run, frozen_at, frozen.lock)
     mine = sides["candidate"]
-    found = answer(place, run)
     if decision.outcome is Outcome.PASS and not decision.exploratory:
         advance(mine.folder, mine.content_id, State.EVALUATED, {"run": run, "suite": frozen.lock.digest})
         if "parent" in sides:
-            write_bundle(place, found)
-    write_report(place, found)
+            write_bundle(place, answer(place, run))
+    write_report(place, answer(place, run))
     return answer(place, run)
 
 

@@ -62,9 +62,7 @@ class TestRepeatable:
         """A matplotlibrc changes nothing, and the caller's own settings stay."""
         content = contents.failing()
         before = forest(content), histogram(content)
-        with matplotlib.rc_context(
-            {"font.size": 31, "svg.fonttype": "path", "axes.facecolor": "red", "lines.linewidth": 9}
-        ):
+        with matplotlib.rc_context({"font.size": 31, "svg.fonttype": "path", "axes.grid": True, "lines.linewidth": 9}):
             assert (forest(content), histogram(content)) == before
             assert matplotlib.rcParams["font.size"] == 31
         assert not re.search(r"\d{4}-\d\d-\d\d|Matplotlib", before[0])

@@ -21,6 +21,11 @@ class TestOrder:
         said = markdown(contents.failing())
         assert "17 rules passed." in said and "late-answers-hold" not in said
 
+    def test_declared_rules_stand_before_guards(self, contents):
+        """A guard that failed comes after a declared rule that is merely waived."""
+        said = markdown(contents.failing()).partition("## Rules")[2]
+        assert said.index("`german-floor`") < said.index("`guard:typing-mistakes:RR@10`")
+
 
 class TestHostileText:
     def test_keeps_to_its_cell(self, contents, hostile):

@@ -146,7 +146,7 @@ class TestHostileText:
     def test_right_to_left_text_keeps_to_itself(self, contents):
         """Case texts find their own direction, and every ID is isolated."""
         page = html(contents.failing())
-        assert '<p class="text" dir="auto">كيف' in page
+        assert '<p class="text" dir="auto">كيف' in page and '<p class="words" dir="auto">Helmets' in page
         assert "<code><bdi>q020</bdi></code>" in page
 
 

@@ -1,0 +1,115 @@
+"""A small store, written by hand: four cases of one suite, two runs, and rankings of both sides of the first."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from harness.store import write
+from harness.store.connection import Connection, Store
+
+RUN, OTHER, SUITE = "ab12", "cd34", "s-digest"
+
+
+def rows(connection: Connection, table: str, key: Mapping[str, str], names: str, *values: Sequence[object]) -> None:
+    columns = zip(names.split(), zip(*values, strict=True), strict=True)
+    write.append(connection, table, key, {name: pa.array(column) for name, column in columns})
+
+
+def write_suite(connection: Connection) -> None:
+    """Suite order is q-b, q-a, q-c, q-d: neither that of the IDs nor that of writing."""
+    key = {"suite_digest": SUITE}
+    rows(connection, "suites", key, "suite data_digest policy_digest lock", ("small", "data", "policy", '{"lock": 1}'))
+    rows(connection, "cases", key, "position case_id role case_group answerable text",
+         (3, "q-d", "development", "g3", True, "chosen on"),
+         (1, "q-a", "promotion", "g1", True, "refund"),
+         (0, "q-b", "promotion", "g1", True, "reset pasword"),
+         (2, "q-c", "promotion", "g2", True, "login"))  # fmt: skip
+    rows(connection, "judgements", key, "case_id document_id grade",
+         ("q-b", "d2", 1), ("q-d", "d1", 1), ("q-a", "d9", -1), ("q-b", "d1", 2), ("q-a", "d3", 1))  # fmt: skip
+    rows(connection, "documents", key, "document_id head", ("d1", "one"), ("d4", "four"), ("d9", "nine"))
+    rows(connection, "slices", key, "slice definition critical min_support", ("typos", "kind = 'typo'", True, 20))
+    rows(connection, "slice_members", key, "slice case_id", ("typos", "q-c"), ("typos", "q-b"))
+    rows(connection, "case_attributes", key, "case_id name type value", ("q-b", "kind", "text", "typo"))
+
+
+def write_run(connection: Connection, run: str, started_at: int) -> None:
+    key = {"run": run, "suite": "small", "suite_digest": SUITE, "suite_place": "suites/small", "version": "1"}
+    at = pa.array([started_at], pa.timestamp("us"))
+    write.append(connection, "runs", key, {"candidate": ["new"], "parent": ["old"], "started_at": at})
+
+
+def write_outputs(connection: Connection) -> None:
+    names = "case_id status reason non_finite tokens_kept tokens_lost retrieved crossing"
+    candidate = {"run": RUN, "side": "candidate", "release": "new"}
+    rows(connection, "outputs", candidate, names,
+         ("q-d", "ok", "", False, 5, None, 1, 0), ("q-c", "missing", "", False, None, None, 0, 0),
+         ("q-a", "ok", "", False, 8, 2, 2, 0), ("q-b", "ok", "", False, 8, 0, 2, 7))  # fmt: skip
+    rows(connection, "rankings", candidate, "case_id position document_id score",
+         ("q-d", 1, "d1", 0.5), ("q-b", 2, "d4", 0.8), ("q-b", 1, "d1", 0.9),
+         ("q-a", 2, "d3", 0.6), ("q-a", 1, "d9", 0.7))  # fmt: skip
+    parent = {"run": RUN, "side": "parent", "release": "old"}
+    rows(connection, "outputs", parent, names,
+         ("q-a", "ok", "", False, 8, 9, 1, 0), ("q-b", "ok", "", False, 8, 0, 1, 0),
+         ("q-c", "ok", "", False, 8, 3, 1, 0), ("q-d", "failed", "no number", True, 8, 0, 0, 0))  # fmt: skip
+    rows(connection, "rankings", parent, "case_id position document_id score",
+         ("q-a", 1, "d3", 0.8), ("q-b", 1, "d2", 0.9), ("q-c", 1, "d5", 0.4))  # fmt: skip
+
+
+def write_values(connection: Connection) -> None:
+    rows(connection, "case_metrics", {"run": RUN, "side": "candidate", "release": "new"}, "metric case_id value status",
+         ("RR@10", "q-b", 1.0, "scored"), ("RR@10", "q-a", 0.5, "scored"), ("RR@10", "q-c", None, "missing"),
+         ("RR@10", "q-d", 0.0, "scored"), ("P@5", "q-d", 0.2, "scored"), ("P@5", "q-c", None, "missing"),
+         ("P@5", "q-a", 0.25, "scored"), ("P@5", "q-b", 0.25, "scored"))  # fmt: skip
+    rows(connection, "case_metrics", {"run": RUN, "side": "parent", "release": "old"}, "metric case_id value status",
+         ("RR@10", "q-b", 0.5, "scored"), ("RR@10", "q-a", 1.0, "scored"), ("RR@10", "q-c", 0.0, "scored"),
+         ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"))  # fmt: skip
+    summary = "slice metric value low high n_scored n_total n_groups"
+    rows(connection, "summaries", {"run": RUN, "side": "candidate"}, summary,
+         ("typos", "RR@10", 1.0, 0.5, 1.0, 1, 2, 1), ("all", "RR@10", 0.75, 0.5, 1.0, 2, 3, 1),
+         ("all", "P@5", 0.25, None, None, 2, 3, 1))  # fmt: skip
+    rows(connection, "summaries", {"run": RUN, "side": "parent"}, summary,
+         ("all", "RR@10", 0.5, 0.0, 1.0, 3, 3, 2))  # fmt: skip
+    rows(connection, "deltas", {"run": RUN}, "slice metric delta low high mde n_cases n_groups n_changed_groups",
+         ("all", "RR@10", 0.0, -0.5, 0.5, 0.4, 2, 1, 1))  # fmt: skip
+
+
+def write_decision(connection: Connection) -> None:
+    rows(connection, "transitions", {"run": RUN, "criterion": "Success@1"}, "case_id transition",
+         ("q-b", "both-right"), ("q-a", "parent-only"), ("q-c", "both-wrong-different"))  # fmt: skip
+    names = "position id kind metric slice outcome reason critical delta margin n_cases n_groups p_adjusted finding"
+    rows(connection, "rules", {"run": RUN}, names,
+         (4, "always:failed", "invariant", "failed", "all", "PASS", "none", True, None, 0.0, 3, 2, None, None),
+         (1, "first", "no-worse", "RR@10", "all", "WAIVED", "known", True, -0.5, 0.02, 3, 2, None, "f" * 64),
+         (3, "guard:typos:RR@10", "guard", "RR@10", "typos", "FAIL", "worse", True, -0.2, 0.0, 2, 2, 0.01, "e" * 64),
+         (2, "second", "no-worse", "P@5", "all", "UNDECIDED", "few", True, None, 0.02, 2, 1, None, None))  # fmt: skip
+    rows(connection, "counts", {"run": RUN, "side": "candidate"}, "name count",
+         ("cases", 3), ("missing", 1), ("failed", 0), ("non-finite", 0), ("truncated", 1), ("tied", 0),
+         ("not-applicable", 0))  # fmt: skip
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Store:
+    """A store in which nothing was written yet."""
+    return Store(tmp_path / "folder" / "store.duckdb")
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The store of this module's first line; tests only read it."""
+    store = Store(tmp_path_factory.mktemp("small") / "store.duckdb")
+    with store.writing() as connection:
+        write_suite(connection)
+        write_run(connection, RUN, 1)
+        write_outputs(connection)
+        write_values(connection)
+        write_decision(connection)
+        write.finish(connection, RUN, "decided", 0.5)
+    with store.writing() as connection:
+        write_run(connection, OTHER, 2)
+        rows(connection, "outputs", {"run": OTHER, "side": "candidate", "release": "new"},
+             "case_id status reason non_finite retrieved crossing", ("q-b", "ok", "", False, 1, 0))  # fmt: skip
+        rows(connection, "rankings", {"run": OTHER, "side": "candidate", "release": "new"},
+             "case_id position document_id score", ("q-b", 1, "d2", 0.25))  # fmt: skip
+    return store

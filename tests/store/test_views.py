@@ -1,0 +1,129 @@
+"""Every view answers its question on a store that was worked out by hand."""
+
+import re
+from importlib import resources
+
+import pytest
+
+from harness.store.connection import Store
+from harness.store.query import query
+
+SCRIPT = resources.files("harness.store").joinpath("views.sql").read_text(encoding="utf-8")
+VIEWS = re.findall(r"CREATE OR REPLACE VIEW (\w+)", SCRIPT)
+
+
+def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
+    """Rows in the view's own order."""
+    return list(query(store, f"SELECT {columns} FROM {name} WHERE run LIKE 'ab%'").rows)
+
+
+class TestEveryView:
+    def test_there_are_views(self) -> None:
+        """Nine of them; a new one wants a test here."""
+        assert sorted(VIEWS) == sorted([
+            "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
+            "judging_queue", "cut_cases", "cases_without_output", "open_rules",
+        ])  # fmt: skip
+
+    @pytest.mark.parametrize("name", VIEWS)
+    def test_it_can_be_asked_of_one_run(self, small: Store, name: str) -> None:
+        """`WHERE run LIKE` works on each, as the script says; a run of which nothing is known has no rows."""
+        assert query(small, f"SELECT * FROM {name} WHERE run LIKE 'ab%'").rows
+        assert not query(small, f"SELECT * FROM {name} WHERE run LIKE 'zz%'").rows
+
+    @pytest.mark.parametrize("name", VIEWS)
+    def test_a_question_stands_before_it(self, name: str) -> None:
+        """One line of comment, so that a reader need not read the SQL."""
+        assert re.search(rf"^-- .+\nCREATE OR REPLACE VIEW {name} ", SCRIPT, re.MULTILINE)
+
+
+class TestCaseDeltas:
+    def test_candidate_minus_parent(self, small: Store) -> None:
+        """NULL where a side has no value, with both reasons; the other role is there and says so."""
+        columns = (
+            "case_id, role, case_group, parent_value, candidate_value, delta, candidate_status, parent_status, text"
+        )
+        found = query(small, f"SELECT {columns} FROM case_deltas WHERE metric = 'RR@10' ORDER BY case_id").rows
+        assert found == (
+            ("q-a", "promotion", "g1", 1.0, 0.5, -0.5, "scored", "scored", "refund"),
+            ("q-b", "promotion", "g1", 0.5, 1.0, 0.5, "scored", "scored", "reset pasword"),
+            ("q-c", "promotion", "g2", 0.0, None, None, "missing", "scored", "login"),
+            ("q-d", "development", "g3", None, 0.0, None, "scored", "failed", "chosen on"),
+        )
+
+    def test_a_case_that_the_parent_was_not_measured_on(self, small: Store) -> None:
+        """It stands with no parent at all."""
+        found = query(small, "SELECT case_id, parent_status FROM case_deltas WHERE metric = 'P@5' ORDER BY 1").rows
+        assert found == (("q-a", "scored"), ("q-b", "scored"), ("q-c", None), ("q-d", None))
+
+
+class TestWorstRegressions:
+    def test_worst_first_and_promotion_alone(self, small: Store) -> None:
+        """P@5: q-b lost .75 and q-a .25; RR@10: q-a lost .5, and q-b gained."""
+        assert view(small, "metric, case_id, delta, text", "worst_regressions") == [
+            ("P@5", "q-b", -0.75, "reset pasword"), ("P@5", "q-a", -0.25, "refund"), ("RR@10", "q-a", -0.5, "refund"),
+        ]  # fmt: skip
+
+
+class TestSliceScoreboard:
+    def test_both_sides_and_the_difference(self, small: Store) -> None:
+        """What the parent lacks is NULL; the counts are the candidate's."""
+        columns = "slice, metric, parent_value, candidate_value, delta, low, high, n_scored, n_total, n_groups, mde"
+        assert view(small, columns, "slice_scoreboard") == [
+            ("all", "P@5", None, 0.25, None, None, None, 2, 3, 1, None),
+            ("all", "RR@10", 0.5, 0.75, 0.0, -0.5, 0.5, 2, 3, 1, 0.4),
+            ("typos", "RR@10", None, 1.0, None, None, None, 1, 2, 1, None),
+        ]
+
+
+class TestTransitionCounts:
+    def test_by_slice_and_over_all(self, small: Store) -> None:
+        """q-b and q-c are typos; q-d has no transition, so `all` counts three."""
+        assert view(small, "slice, transition, cases", "transition_counts") == [
+            ("all", "both-right", 1), ("all", "both-wrong-different", 1), ("all", "parent-only", 1),
+            ("typos", "both-right", 1), ("typos", "both-wrong-different", 1),
+        ]  # fmt: skip
+
+
+class TestFirstAnswers:
+    def test_what_each_side_put_first(self, small: Store) -> None:
+        """In suite order; a document that nobody judged has no grade, one that was not kept no head."""
+        assert view(small, "side, case_id, document_id, head, score, grade", "first_answers") == [
+            ("candidate", "q-b", "d1", "one", 0.9, 2), ("candidate", "q-a", "d9", "nine", 0.7, -1),
+            ("candidate", "q-d", "d1", "one", 0.5, 1),
+            ("parent", "q-b", "d2", None, 0.9, 1), ("parent", "q-a", "d3", None, 0.8, 1),
+            ("parent", "q-c", "d5", None, 0.4, None),
+        ]  # fmt: skip
+
+
+class TestJudgingQueue:
+    def test_unjudged_documents_of_the_candidates_promotion_cases(self, small: Store) -> None:
+        """A negative judgement counts as none; what stands first is asked first; the parent's d5 is not asked."""
+        assert view(small, "case_id, position, document_id, head", "judging_queue") == [
+            ("q-a", 1, "d9", "nine"), ("q-b", 2, "d4", "four"),
+        ]  # fmt: skip
+
+
+class TestCutCases:
+    def test_most_lost_first(self, small: Store) -> None:
+        """A case that lost nothing, or of which nothing is known, is not cut."""
+        assert view(small, "side, case_id, tokens_kept, tokens_lost, text", "cut_cases") == [
+            ("candidate", "q-a", 8, 2, "refund"), ("parent", "q-a", 8, 9, "refund"), ("parent", "q-c", 8, 3, "login"),
+        ]  # fmt: skip
+
+
+class TestCasesWithoutOutput:
+    def test_with_the_reason(self, small: Store) -> None:
+        """Missing and failed, on either side."""
+        assert view(small, "side, case_id, status, reason", "cases_without_output") == [
+            ("candidate", "q-c", "missing", ""), ("parent", "q-d", "failed", "no number"),
+        ]  # fmt: skip
+
+
+class TestOpenRules:
+    def test_most_serious_first(self, small: Store) -> None:
+        """FAIL, UNDECIDED, WAIVED; a PASS is closed."""
+        assert view(small, "id, outcome, p_adjusted, reason", "open_rules") == [
+            ("guard:typos:RR@10", "FAIL", 0.01, "worse"), ("second", "UNDECIDED", None, "few"),
+            ("first", "WAIVED", None, "known"),
+        ]  # fmt: skip
