@@ -24,7 +24,9 @@ def write(folder: Path, records: Mapping[str, Json], tables: Mapping[str, pa.Tab
             (part / f"{name}.json").write_bytes(canonical_json(record) + b"\n")
         for name, table in tables.items():
             # No statistics of the writer's host or time stand in Parquet; compression and version are fixed here.
-            parquet.write_table(table, part / "evidence" / f"{name}.parquet", compression="zstd", version="2.6")
+            # Pages would follow the chunks in which a table happens to lie in memory.
+            whole = table.combine_chunks()
+            parquet.write_table(whole, part / "evidence" / f"{name}.parquet", compression="zstd", version="2.6")
         for name, text in texts.items():
             (part / name).write_text(text, encoding="utf-8", newline="\n")
         listed = sorted(path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file())

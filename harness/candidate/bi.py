@@ -178,7 +178,7 @@ class BiEncoder:
         """Of the padded text. Padding may pass the maximum length, but not the positions that the model has."""
         length = self._meaning.max_length
         rounded = max(NARROWEST, -(-len(tokens) // MULTIPLE) * MULTIPLE)
-        return max(len(tokens), rounded)
+        return max(len(tokens), min(rounded, max(length.value, length.folder or 0)))
 
     def _embed(self, tokens: Sequence["_Tokens"], excluded: int) -> list[NDArray[np.float32]]:
         import torch

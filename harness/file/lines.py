@@ -1,100 +1,183 @@
-"""Text files by numbered lines. A line ends at a line feed only: U+2028 and its like are text."""
+"""Text files by numbered lines, and the JSON objects on them, each with its place."""
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn, TypeAlias
 
 from harness.errors import Misconfigured, NotFound
+
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"] | None
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+LISTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands: a line of a file, counted from 1."""
+
+    path: Path
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path} line {self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end; `number` counts from 1."""
+    """One line without its end."""
 
-    path: Path
-    number: int
+    place: Place
     text: str
 
-    def refuse(self, found: str, expected: str, mend: str) -> Misconfigured:
-        """An error that names this file and line."""
-        return Misconfigured(f"{self.path} line {self.number}", found=found, expected=expected, mend=mend)
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One JSON object."""
+
+    place: Place
+    keys: JsonObject
+
+
+def refuse(where: Place | Path, found: str, expected: str, mend: str) -> NoReturn:
+    """Raises Misconfigured about a place."""
+    raise Misconfigured(str(where), found=found, expected=expected, mend=mend)
+
+
+def shown(text: str) -> str:
+    """A text as an error message may print it: quoted, on one line, of bounded length."""
+    quoted = repr(text[:60])
+    return quoted if len(text) <= 60 else f"{quoted[:-1]}…{quoted[-1]} ({len(text)} characters)"
+
+
+def listed(identifiers: Iterable[str]) -> str:
+    """The first few IDs, and that there are more."""
+    ids = list(identifiers)
+    return ", ".join(shown(each) for each in ids[:LISTED]) + (", …" if len(ids) > LISTED else "")
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Every line that isn't blank.
+    """Lines that aren't blank. They end at a line feed only, for U+2028 and its like may stand within a text.
 
-    Raises NotFound where there is no file, Misconfigured for bytes that aren't UTF-8.
+    A carriage return before it and a byte order mark before all are no part of the text.
+    Raises NotFound for a file that isn't there, Misconfigured for bytes that aren't UTF-8 and for NUL.
     """
-    if not path.is_file():
-        raise NotFound(
-            str(path), found="no such file", expected="a UTF-8 text file", mend="Correct the path, or put it there."
-        )
-    with path.open("rb") as stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                text = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as refusal:
-                raise Misconfigured(
-                    f"{path} line {number}", found=f"byte {refusal.start} of the line isn't UTF-8", expected="UTF-8 text",
-                    mend="Convert the file, for instance with `iconv -t UTF-8`.",
-                ) from refusal  # fmt: skip
-            text = text.removesuffix("\n").removesuffix("\r")
-            if text.strip():
-                yield Line(path, number, text)
-
-
-def json_object(line: Line, *, constants: bool = False) -> dict[str, object]:
-    """The JSON object on a line. `constants` lets NaN and infinities through, for outputs that must fail by name.
-
-    Raises Misconfigured for anything else, a key that stands twice, or half a surrogate pair (which no UTF-8 file
-    can hold again).
-    """
-    mend = "Write one JSON object a line."
     try:
-        value = json.loads(
-            line.text, object_pairs_hook=_once, parse_constant=float if constants else _no_constant,
-            parse_float=float if constants else _finite,
+        with path.open("rb") as stream:
+            for number, raw in enumerate(stream, 1):
+                if number == 1:
+                    raw = raw.removeprefix(BYTE_ORDER_MARK)
+                text = _decoded(raw.removesuffix(b"\n").removesuffix(b"\r"), path, number)
+                if text.strip(" \t"):
+                    yield Line(Place(path, number), text)
+    except FileNotFoundError:
+        raise NotFound(
+            str(path), found="no such file", expected="a UTF-8 text file",
+            mend="Correct the path, or put the file there.",
+        ) from None  # fmt: skip
+    except OSError as error:
+        refuse(path, error.strerror or str(error), "a file that can be read", "Mend the path or the permissions.")
+
+
+def read_objects(path: Path, *, constants: bool = False) -> Iterator[Entry]:
+    """JSON objects, one a line. `constants` lets NaN and infinities through: an output that isn't finite must be seen.
+
+    Raises as `read_lines`, and Misconfigured for what isn't one JSON object, a key given twice, a number that
+    isn't finite, and text that UTF-8 cannot say or that holds NUL.
+    """
+    for line in read_lines(path):
+        try:
+            value: JsonValue = (_LENIENT if constants else _STRICT).decode(line.text)
+        except (ValueError, RecursionError) as error:
+            refuse(line.place, f"no JSON object: {error}", "one JSON object a line", "Correct that line.")
+        if not isinstance(value, dict):
+            refuse(line.place, f"{_kind(value)}, no JSON object", "one JSON object a line", "Correct that line.")
+        # A lone surrogate or a NUL can only come from an escape, and few lines have one.
+        if "\\u" in line.text:
+            _check_text(value, line.place)
+        yield Entry(line.place, value)
+
+
+def text_of(entry: Entry, key: str) -> str:
+    """A key that must be there and be text."""
+    if key not in entry.keys:
+        refuse(entry.place, f"no `{key}`", f"`{key}`, as text", f"Add `{key}` to that line.")
+    value = entry.keys[key]
+    if not isinstance(value, str):
+        written = json.dumps(value)
+        example = f'Write "{key}": "{written}".' if _kind(value) == "a number" else f"Make `{key}` text."
+        refuse(entry.place, f"`{key}` is {_kind(value)}", "text (IDs are text: 7, 07 and 7.0 are three)", example)
+    return value
+
+
+def checked_id(value: str, where: Place) -> str:
+    """An ID that isn't blank."""
+    if not value.strip():
+        refuse(where, f"a blank ID, {shown(value)}", "an ID with at least one visible character", "Give it an ID.")
+    return value
+
+
+def _decoded(raw: bytes, path: Path, number: int) -> str:
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        refuse(
+            Place(path, number), f"byte {error.start + 1} of the line isn't UTF-8", "a UTF-8 file",
+            "Convert the file to UTF-8.",
         )  # fmt: skip
-        line_breaks_utf8 = "\\u" in line.text and _has_surrogate(value)
-    except RecursionError as refusal:
-        raise line.refuse("JSON nested too deep to read", "one JSON object", mend) from refusal
-    except ValueError as refusal:
-        raise line.refuse(str(refusal), "one JSON object", mend) from refusal
-    if line_breaks_utf8:
-        raise line.refuse("half a surrogate pair (\\ud800 to \\udfff alone)", "text that UTF-8 can hold", mend)
-    if not isinstance(value, dict):
-        raise line.refuse(f"a JSON {type(value).__name__}", "one JSON object", mend)
+    if "\0" in text:
+        refuse(Place(path, number), "a NUL character", "text without NUL", "Take it out; the file may be damaged.")
+    return text
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    keys = dict(pairs)
+    if len(keys) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {shown(twice)} stands twice")
+    return keys
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is too large a number")
     return value
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} stands twice")
-        found[key] = value
-    return found
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+_LENIENT = json.JSONDecoder(object_pairs_hook=_object)
 
 
-def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is not JSON")
+def _check_text(value: JsonValue, where: Place) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            refuse(where, "a NUL character", "text without NUL", "Take the \\u0000 out.")
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            unit = ord(value[error.start])
+            refuse(where, f"half a surrogate pair, \\u{unit:04x}", "whole characters", "Correct or remove the escape.")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _check_text(key, where)
+            _check_text(inner, where)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_text(inner, where)
 
 
-def _finite(digits: str) -> float:
-    if math.isinf(value := float(digits)):
-        raise ValueError(f"{digits} is beyond what a float holds")
-    return value
-
-
-def _has_surrogate(value: object) -> bool:
-    match value:
-        case str():
-            return any("\ud800" <= character <= "\udfff" for character in value)
-        case dict():
-            return any(_has_surrogate(item) for pair in value.items() for item in pair)
-        case list():
-            return any(map(_has_surrogate, value))
-        case _:
-            return False
+def _kind(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    kinds = {str: "text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "null")

@@ -51,9 +51,11 @@ def read(suite_folder: Path, now: datetime) -> tuple[Waiver, ...]:
     for waiver in waivers:
         if waiver.expires <= now:
             raise Misconfigured(
-                f"{path}: the waiver of {waiver.rule}", found=f"it expired at {waiver.expires.astimezone(UTC).isoformat()}",
-                expected="waivers that hold now", mend="Take it out, or have it approved again with a later date.",
-            )  # fmt: skip
+                f"{path}: the waiver of {waiver.rule}",
+                found=f"it expired at {waiver.expires.astimezone(UTC).isoformat()}",
+                expected="waivers that hold now",
+                mend="Take it out, or have it approved again with a later date.",
+            )
     return waivers
 
 
@@ -73,7 +75,9 @@ def apply(results: Sequence[RuleResult], waivers: Sequence[Waiver], subject: str
     if unmatched:
         left = unmatched[0]
         raise Misconfigured(
-            f"{subject}: the waiver of {left.rule} on {left.slice}", found=f"no FAIL with the finding {left.finding[:16]}",
-            expected="a waiver for each finding it names", mend="Take it out, or copy rule, slice and finding from the report.",
-        )  # fmt: skip
+            f"{subject}: the waiver of {left.rule} on {left.slice}",
+            found=f"no FAIL with the finding {left.finding[:16]}",
+            expected="a waiver for each finding it names",
+            mend="Take it out, or copy rule, slice and finding from the report.",
+        )
     return tuple(waived)

@@ -31,7 +31,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class CaseOutput:
-    """One case's output. `reason` says in words why a case failed, `non_finite` that its output was no number; `input_digest` is that of the rendered text.
+    """One case's output.
+
+    `reason` says in words why a case failed, `non_finite` that its output was no number. `input_digest` is that of the
+    rendered text.
 
     Tokens count the model's own, special ones included; None where the release does not tell.
     """

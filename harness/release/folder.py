@@ -202,7 +202,7 @@ def _counted(folder: Path) -> Iterator[str]:
     """Relative paths of the files that count, sorted. Links are followed, also out of the folder."""
     found, seen = [], {os.path.realpath(folder)}
     for here, folders, names in os.walk(folder, followlinks=True):
-        inside = [name for name in folders if not any(fnmatch(name, like) for like in FOLDERS_NOT_READ)]
+        inside = sorted(name for name in folders if not any(fnmatch(name, like) for like in FOLDERS_NOT_READ))
         real = {name: os.path.realpath(Path(here) / name) for name in inside}
         folders[:] = [name for name in inside if real[name] not in seen]
         seen.update(real.values())

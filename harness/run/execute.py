@@ -59,4 +59,4 @@ def runtime_of(release: Release) -> dict[str, Json]:
         return {}
     from harness.candidate.bi import runtime
 
-    return runtime()
+    return dict(runtime())

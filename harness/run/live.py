@@ -5,7 +5,7 @@ The model is given texts and a side, nothing else: no judgement, label, role or 
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,9 +35,11 @@ def encode_and_search(
     prompts = release.prompts_for(suite.definition.name)
     if prompts is None or release.bi is None:
         raise Misconfigured(
-            f"release {release.name!r}", found=f"interaction {release.definition.interaction!r}", expected="a bi-encoder",
+            f"release {release.name!r}",
+            found=f"interaction {release.definition.interaction!r}",
+            expected="a bi-encoder",
             mend="Record the release's outputs instead.",
-        )  # fmt: skip
+        )
     model = load(release, prompts)
     filled = [each for each in suite.documents if each.text]
     ids = np.array([each.id for each in filled], dtype=object)
@@ -89,9 +91,11 @@ def _encode_documents(model: BiEncoder, texts: Sequence[str], width: int, folder
             np.save(file, part.vectors)
         except OSError as refusal:
             raise Stopped(
-                str(file), found=refusal.strerror or str(refusal), expected=f"room for {len(texts)} vectors of width {width}",
+                str(file),
+                found=refusal.strerror or str(refusal),
+                expected=f"room for {len(texts)} vectors of width {width}",
                 mend="Free some space, or point TMPDIR at a larger disk, and give the same command again.",
-            ) from refusal  # fmt: skip
+            ) from refusal
         chunks.append(Chunk(start, np.load(file, mmap_mode="r")))
     return _Index(chunks, kept, lost, failed)
 
@@ -120,20 +124,20 @@ def _output(
     judged: set[str],
     cut: Cut,
 ) -> CaseOutput:
+    told = CaseOutput(
+        case_id,
+        OutputStatus.OK,
+        input_digest=queries.input_digests[position],
+        tokens_kept=int(queries.tokens_kept[position]),
+        tokens_lost=int(queries.tokens_lost[position]),
+    )
     hits = found.hits[position]
-    told = {
-        "input_digest": queries.input_digests[position],
-        "tokens_kept": int(queries.tokens_kept[position]),
-        "tokens_lost": int(queries.tokens_lost[position]),
-    }
     if hits is None or broken:
         raised = queries.failed.get(position)
         reason = raised or broken or "the query's vector isn't finite"
-        return CaseOutput(case_id, OutputStatus.FAILED, reason, non_finite=raised is None, **told)
-    ranking = cut_ranking(
-        case_id, ids[hits.documents], hits.scores, cut, judged=judged, crossing=hits.crossing
-    )
-    return CaseOutput(case_id, OutputStatus.OK, ranking=ranking, **told)
+        return replace(told, status=OutputStatus.FAILED, reason=reason, non_finite=raised is None)
+    ranking = cut_ranking(case_id, ids[hits.documents], hits.scores, cut, judged=judged, crossing=hits.crossing)
+    return replace(told, ranking=ranking)
 
 
 def _remarks(suite: Suite, found: Found, ids: NDArray[np.object_], cut: Sequence[CutDocument]) -> list[Remark]:
@@ -146,4 +150,6 @@ def _remarks(suite: Suite, found: Found, ids: NDArray[np.object_], cut: Sequence
         ("zero-query", cases, "queries have a vector without a direction, taken as similar to nothing"),
         ("cut-document", [each.document_id for each in cut], "documents are longer than the model reads"),
     )
-    return [Remark(kind, len(names), f"{len(names)} {what}, the first {names[0]!r}") for kind, names, what in told if names]
+    return [
+        Remark(kind, len(names), f"{len(names)} {what}, the first {names[0]!r}") for kind, names, what in told if names
+    ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.file.lines import Line, json_object, read_lines
+from harness.file.lines import Place, read_lines, read_objects, refuse, shown
 from harness.output.case import CaseOutput, OutputStatus
 from harness.run.ranking import Cut, cut_ranking
 
@@ -23,13 +23,15 @@ class _Scored:
     documents: dict[str, int] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
 
-    def add(self, line: Line, document: str, score: float) -> None:
+    def add(self, where: Place, document: str, score: float) -> None:
         if document in self.documents:
-            raise line.refuse(
-                f"document {document!r} stands twice for one query (first at line {self.documents[document]})",
-                "each document once a query", "Keep one of the two; which one the ranking means cannot be guessed.",
-            )  # fmt: skip
-        self.documents[document] = line.number
+            refuse(
+                where,
+                f"document {shown(document)} stands twice for one query (first at line {self.documents[document]})",
+                "each document once a query",
+                "Keep one of the two; which one the ranking means cannot be guessed.",
+            )
+        self.documents[document] = where.line
         self.scores.append(score)
 
 
@@ -72,36 +74,38 @@ def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
     for line in read_lines(path):
         columns = line.text.split()
         if len(columns) != 6:
-            raise line.refuse(
-                f"{len(columns)} columns", f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID."
-            )
+            found = f"{len(columns)} columns"
+            refuse(line.place, found, f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID.")
         query, _, document, _, score, _ = columns
-        try:
-            number = float(score)
-        except ValueError:
-            raise line.refuse(f"the score {score!r}", "a number", "Write the score in the fifth column.") from None
-        by_query.setdefault(query, _Scored(line.number)).add(line, document, number)
+        by_query.setdefault(query, _Scored(line.place.line)).add(line.place, document, _number(score, line.place))
+
+
+def _number(score: str, where: Place) -> float:
+    try:
+        return float(score)
+    except ValueError:
+        refuse(where, f"the score {shown(score)}", "a number", "Write the score in the fifth column.")
 
 
 def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
-    for line in read_lines(path):
-        record = json_object(line, constants=True)
-        case_id, scores = record.get("id"), record.get("scores")
+    for entry in read_objects(path, constants=True):
+        case_id, scores = entry.keys.get("id"), entry.keys.get("scores")
         if not isinstance(case_id, str) or not isinstance(scores, dict):
-            raise line.refuse(
-                f"keys {sorted(record)}", "`id` (text) and `scores` (an object: document ID to number)",
+            refuse(
+                entry.place,
+                f"the keys {sorted(entry.keys)}",
+                "`id` (text) and `scores` (an object: document ID to number)",
                 'Write {"id": "q1", "scores": {"d1": 0.7}}; an empty `scores` is an empty ranking.',
-            )  # fmt: skip
+            )
         if case_id in by_query:
-            raise line.refuse(
-                f"case ID {case_id!r} appears twice (first at line {by_query[case_id].line})", "each case once",
-                "Keep one of the two.",
-            )  # fmt: skip
-        by_query[case_id] = scored = _Scored(line.number)
+            found = f"case ID {shown(case_id)} appears twice (first at line {by_query[case_id].line})"
+            refuse(entry.place, found, "each case once", "Keep one of the two.")
+        by_query[case_id] = scored = _Scored(entry.place.line)
         for document, score in scores.items():
             if isinstance(score, bool) or not isinstance(score, (int, float)):
-                raise line.refuse(f"the score {score!r} of {document!r}", "a number", "Write scores as JSON numbers.")
-            scored.add(line, document, float(score))
+                found = f"the score {score!r} of {shown(document)}"
+                refuse(entry.place, found, "a number", "Write scores as JSON numbers.")
+            scored.add(entry.place, document, float(score))
 
 
 def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) -> CaseOutput:
@@ -110,7 +114,7 @@ def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) ->
     for document, score in zip(scored.documents, scored.scores, strict=True):
         if not math.isfinite(score):
             return CaseOutput(
-                case_id, OutputStatus.FAILED, f"the score of document {document!r} is {score}", non_finite=True
+                case_id, OutputStatus.FAILED, f"the score of document {shown(document)} is {score}", non_finite=True
             )
     documents = np.array(list(scored.documents), dtype=object)
     ranking = cut_ranking(case_id, documents, np.array(scored.scores, dtype=np.float64), cut, judged=judged)
@@ -122,7 +126,7 @@ def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozen
     if strangers:
         rows = sum(len(by_query[query].documents) for query in strangers)
         yield Remark(
-            "not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {strangers[0]!r}"
+            "not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {shown(strangers[0])}"
         )
     unknown = Counter(
         document for query, scored in by_query.items() if query in cases for document in scored.documents
@@ -130,6 +134,8 @@ def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozen
     )  # fmt: skip
     if unknown:
         yield Remark(
-            "not-in-corpus", unknown.total(),
-            f"rows with {len(unknown)} documents that are not in the corpus, the first {next(iter(unknown))!r}; they keep their place",
-        )  # fmt: skip
+            "not-in-corpus",
+            unknown.total(),
+            f"rows with {len(unknown)} documents that are not in the corpus, the first {shown(next(iter(unknown)))}; "
+            "they keep their place",
+        )

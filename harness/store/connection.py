@@ -10,8 +10,11 @@ from typing import TypeAlias
 import duckdb
 
 from harness.errors import Misconfigured, NotFound, Stopped
+from harness.identity import text_digest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
+
+SCRIPTS = ("schema.sql", "views.sql")
 
 # Replacement scans would let SQL read Python variables; the others keep SQL inside the store.
 QUIET: dict[str, str | bool | int | float | list[str]] = {
@@ -49,8 +52,7 @@ class Store:
         connection = self._connect(read_only=False)
         try:
             connection.begin()
-            for script in ("schema.sql", "views.sql"):
-                connection.execute(resources.files(__package__).joinpath(script).read_text(encoding="utf-8"))
+            self._lay_out(connection)
             yield connection
             connection.commit()
         except (duckdb.IOException, duckdb.OutOfMemoryException) as stop:
@@ -87,6 +89,20 @@ class Store:
             expected="a store that `harness run` wrote",
             mend="Run `harness run SUITE --candidate R --parent R` first, or name another one with --store.",
         )
+
+    def _lay_out(self, connection: Connection) -> None:
+        """Tables and views into a new store. Raises Misconfigured for a store with other tables."""
+        tables, views = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in SCRIPTS)
+        there = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'layout'").fetchall()
+        if not there:
+            connection.execute(tables)
+            connection.execute(views)
+            connection.execute("INSERT INTO layout VALUES (?)", [text_digest(tables)])
+        elif connection.execute("SELECT digest FROM layout").fetchall() != [(text_digest(tables),)]:
+            raise Misconfigured(
+                str(self.path), found="a store that another version of harness wrote", expected="this version's tables",
+                mend="Move the file away (a run writes a new one), or name another store with --store.",
+            )  # fmt: skip
 
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         try:

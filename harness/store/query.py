@@ -32,10 +32,11 @@ def query(store: Store, text: str) -> Rows:
                 duckdb.StatementType.EXPLAIN,
             ):
                 raise Misconfigured(
-                    "the SQL", found=f"{len(statements)} statements" if len(statements) != 1 else "a statement that writes",
+                    "the SQL",
+                    found=f"{len(statements)} statements" if len(statements) != 1 else "a statement that writes",
                     expected="one statement that reads (SELECT, WITH, FROM, DESCRIBE, SHOW)",
                     mend="The store is open for reading only; write results elsewhere with --format csv.",
-                )  # fmt: skip
+                )
             result = connection.execute(statements[0])
             return Rows(tuple(column[0] for column in result.description or ()), tuple(result.fetchall()))
         except (duckdb.Error, UnicodeEncodeError) as refusal:
@@ -66,9 +67,10 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
         return [case_ids[row[0]] for row in connection.execute(statements[0]).fetchall()]
     except (duckdb.Error, UnicodeEncodeError) as refusal:
         raise Misconfigured(
-            subject, found=str(refusal).strip().splitlines()[0],
+            subject,
+            found=str(refusal).strip().splitlines()[0],
             expected=f"an SQL condition over the cases' attributes: {', '.join(sorted(attributes)) or 'they have none'}",
             mend="Correct `where`; text stands in single quotes.",
-        ) from refusal  # fmt: skip
+        ) from refusal
     finally:
         connection.close()

@@ -137,7 +137,8 @@ def slice_members(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> d
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
     """One side's stored rankings as arrays."""
     outputs = connection.execute(
-        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.non_finite, o.crossing, o.retrieved,
+        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.non_finite, o.crossing,
+                  o.retrieved,
                   (SELECT count(*) FROM judgements j
                    WHERE j.suite_digest = k.suite_digest AND j.case_id = k.case_id) AS judged
            FROM outputs o JOIN runs r ON r.run = o.run
@@ -242,7 +243,18 @@ def _objects(column: NDArray[np.object_]) -> NDArray[np.object_]:
     return np.asarray(column, dtype=object)
 
 
-EVIDENCE = ("outputs", "cut_documents", "remarks", "rankings", "case_metrics", "summaries", "counts", "deltas", "transitions", "rules")  # fmt: skip
+EVIDENCE = (
+    "outputs",
+    "cut_documents",
+    "remarks",
+    "rankings",
+    "case_metrics",
+    "summaries",
+    "counts",
+    "deltas",
+    "transitions",
+    "rules",
+)
 SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "slices", "slice_members")
 
 

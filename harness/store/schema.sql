@@ -1,6 +1,10 @@
 -- One row per thing that happened, keyed so that a step done twice leaves one copy.
 -- IDs are VARCHAR everywhere: "007", "1e2" and "100" are three IDs.
 
+CREATE TABLE IF NOT EXISTS layout (       -- the digest of this file, by which a store of another version is known
+    digest VARCHAR NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS suites (
     suite_digest   VARCHAR PRIMARY KEY,   -- digest of the lock
     suite          VARCHAR NOT NULL,

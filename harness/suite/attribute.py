@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from harness.file.lines import JsonValue, Place, refuse, shown
 from harness.suite.case import Attribute
 from harness.suite.formats.collection import QueryRow
-from harness.suite.formats.lines import JsonValue, Place, refuse, shown
 
 ANSWERABLE = "answerable"
 LARGEST = 2**53 - 1

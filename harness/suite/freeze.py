@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from harness.errors import HarnessError, Misconfigured, Tampered
+from harness.file.lines import listed
 from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
 from harness.suite.case import Case, Suite
 from harness.suite.definition import Role
-from harness.suite.formats.lines import listed
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
 from harness.suite.policy import check_demands

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.suite.formats.lines import shown
+from harness.file.lines import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 from harness.errors import Misconfigured, NotFound
+from harness.file.lines import listed, refuse, shown
 from harness.file.toml import place, read_toml
 from harness.identity import file_digest
 from harness.suite.attribute import ANSWERABLE, read_attributes
@@ -13,7 +14,6 @@ from harness.suite.case import Attribute, Case, Counts, Document, Judgement, Sui
 from harness.suite.definition import SuiteDefinition
 from harness.suite.formats import beir, trec
 from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow
-from harness.suite.formats.lines import listed, refuse, shown
 from harness.suite.identifier import near_equal, near_equal_warnings
 from harness.suite.policy import check
 from harness.suite.role import assign_groups, assign_roles, check_groups, ungrouped

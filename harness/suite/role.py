@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import get_args
 
 from harness.errors import Leaked, Misconfigured
+from harness.file.lines import Place, listed, refuse, shown
 from harness.file.toml import nearest
 from harness.identity import canonical_json
 from harness.suite.case import Attribute
 from harness.suite.definition import CasePolicy, Role
 from harness.suite.formats.collection import JudgementRow, QueryRow
-from harness.suite.formats.lines import Place, listed, refuse, shown
 
 ROLES: tuple[Role, ...] = get_args(Role)
 

@@ -46,9 +46,11 @@ def decide(run: str, *, store: str | None = None) -> Answer:
     folder = place.root / record.suite_place
     if not (folder / LOCK).is_file():
         raise NotFound(
-            str(folder), found="the suite's folder or its lock is gone",
-            expected="the suite: its exposures and waivers bear on a decision", mend="Put it back where the run found it.",
-        )  # fmt: skip
+            str(folder),
+            found="the suite's folder or its lock is gone",
+            expected="the suite: its exposures and waivers bear on a decision",
+            mend="Put it back where the run found it.",
+        )
     now = read_lock(folder)
     decide_run(place, record.run, folder, now if now.data_digest == then.data_digest else then)
     return answer(place, record.run)
@@ -225,9 +227,7 @@ def _store_transitions(
     })  # fmt: skip
 
 
-def _store_decision(
-    connection: Connection, run: str, decision: Decision, ordinal: int, lock: Lock
-) -> None:
+def _store_decision(connection: Connection, run: str, decision: Decision, ordinal: int, lock: Lock) -> None:
     rows = [astuple(result) for result in decision.rules]
     columns: dict[str, write.Column] = {
         name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows])

@@ -31,9 +31,16 @@ def _place(dir: str | Path | None) -> Place:
         return here
     root = Path(dir or FOLDER).resolve()
     embedded = _embedded()
-    for name in (f"suites/{SUITE}", *(f"releases/{name}" for name in sorted({name for pair in PAIRS for name in pair}))):
+    for name in (
+        f"suites/{SUITE}",
+        *(f"releases/{name}" for name in sorted({name for pair in PAIRS for name in pair})),
+    ):
         if not (root / name).exists():
-            shutil.copytree(embedded / name, root / name, ignore=shutil.ignore_patterns("bundles", "lifecycle.jsonl", "exposures.jsonl", ".*"))
+            shutil.copytree(
+                embedded / name,
+                root / name,
+                ignore=shutil.ignore_patterns("bundles", "lifecycle.jsonl", "exposures.jsonl", ".*"),
+            )
     return find_place(root)
 
 

@@ -11,6 +11,7 @@ from harness.verb.place import Place, find_place
 
 WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED, Outcome.PASS)
 SHOWN = 5
+MEMBERS = "SELECT m.case_id FROM slice_members m JOIN runs r USING (suite_digest) WHERE r.run = ? AND m.slice = ?"
 
 
 def explain(run: str, *, rule: str | None = None, case: str | None = None, store: str | None = None) -> str:
@@ -58,11 +59,7 @@ def _rule(place: Place, found: Answer, result: RuleResult) -> Iterator[str]:
         yield f"  finding {result.finding}"
     if result.delta is None:
         return
-    members = (
-        ""
-        if result.slice == "all"
-        else "AND case_id IN (SELECT case_id FROM slice_members m JOIN runs r USING (suite_digest) WHERE r.run = ? AND m.slice = ?)"
-    )
+    members = "" if result.slice == "all" else f"AND case_id IN ({MEMBERS})"
     with place.store.reading() as connection:
         rows = connection.execute(
             f"""SELECT case_id, delta, text FROM worst_regressions WHERE run = ? AND metric = ? {members}

@@ -48,7 +48,7 @@ def measure(connection: Connection, run: str, side: str, release: str, lock: Loc
 
 
 def metric_names(lock: Lock) -> tuple[str, ...]:
-    """Every metric of a run: those the suite names, as written, then Judged@k for every depth they look down to, then the criterion."""
+    """Every metric of a run: those the suite names, as written, Judged@k for every depth they see, the criterion."""
     named = lock.definition.metric_names
     return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named), CRITERION]))
 

@@ -65,9 +65,11 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
     declared = mine.definition.parent
     if parent is None and declared is None:
         raise Misconfigured(
-            f"release {mine.name!r}", found="no parent given and none in its release.toml", expected="a rollback parent",
+            f"release {mine.name!r}",
+            found="no parent given and none in its release.toml",
+            expected="a rollback parent",
             mend="Add --parent NAME, or --parent none to judge floors and invariants alone.",
-        )  # fmt: skip
+        )
     parent = parent or declared
     if parent is None or parent == NO_PARENT:
         sides = {"candidate": mine}
@@ -75,14 +77,18 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
         other = open_release(place.release(parent))
         if declared is not None and other.name != declared:
             raise Misconfigured(
-                f"--parent {parent}", found=f"release {other.name!r}", expected=f"{declared!r}, the parent in {mine.folder / 'release.toml'}",
+                f"--parent {parent}",
+                found=f"release {other.name!r}",
+                expected=f"{declared!r}, the parent in {mine.folder / 'release.toml'}",
                 mend=f"Give --parent {declared}, or change `parent` in release.toml.",
-            )  # fmt: skip
+            )
         if other.content_id == mine.content_id:
             raise Misconfigured(
-                f"candidate {mine.name!r} and parent {other.name!r}", found=f"one content, {mine.content_id[:16]}",
-                expected="two releases that differ", mend="There is nothing to decide: release.toml and files say the same.",
-            )  # fmt: skip
+                f"candidate {mine.name!r} and parent {other.name!r}",
+                found=f"one content, {mine.content_id[:16]}",
+                expected="two releases that differ",
+                mend="There is nothing to decide: release.toml and files say the same.",
+            )
         sides = {"candidate": mine, "parent": other}
     for release in sides.values():
         advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})

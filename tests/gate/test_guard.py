@@ -116,7 +116,7 @@ class TestFamily:
     def test_a_family_can_be_too_large_for_its_draws(self, gate: Make) -> None:
         """51 members × 1/1001 is above .05: hence draws ≥ 2·m/α is asked for when a suite is frozen."""
         names = [f"M{i}" for i in range(51)]
-        even = {name: EVEN for name in names[1:]}
+        even = dict.fromkeys(names[1:], EVEN)
         for members, outcome in ((names[:50], Outcome.FAIL), (names, Outcome.PASS)):
             deltas = {name: even.get(name, LOST) for name in members}
             found = gate(slices={"a": range(40)}).judge(*sides(**deltas), guards=guards(*members))
@@ -164,9 +164,9 @@ class TestWhatBearsOnIt:
     def test_names_and_orders_change_nothing(self, gate: Make) -> None:
         """Cases in another order within their groups, groups and cases renamed."""
         groups = [f"g{i % 20}" for i in range(40)]
-        plain = gate(slices={"a": range(40)}, groups=groups).judge(*sides(RR=EVEN[1:] + [0.3]), guards=guards("RR"))
+        plain = gate(slices={"a": range(40)}, groups=groups).judge(*sides(RR=[*EVEN[1:], 0.3]), guards=guards("RR"))
         moved = [*range(20), *range(39, 19, -1)]
-        deltas = EVEN[1:] + [0.3]
+        deltas = [*EVEN[1:], 0.3]
         made = gate(
             slices={"a": range(40)}, groups=[f"h{99 - i % 20}" for i in moved], ids=[f"é{i}" for i in range(40)]
         )

@@ -1,5 +1,7 @@
 """Which files of a model folder count, and which folders may not be run."""
 
+import os
+
 import pytest
 
 from harness.errors import NotAdmitted
@@ -41,16 +43,19 @@ class TestFilesThatCount:
         assert open_model_folder(plain.path / "model").files == open_model_folder(linked.path / "model").files
 
     def test_a_ring_of_links_ends(self, bi):
-        """A folder that links to itself is read once."""
+        """A folder that links to itself, or to one below, is read once."""
         folder = bi()
         (folder.path / "model" / "again").symlink_to(folder.path / "model")
+        (folder.path / "model" / "1_Pooling" / "again").symlink_to(folder.path / "model" / "1_Pooling")
         assert len(open_model_folder(folder.path / "model").files) == 7
 
     def test_a_changed_file_is_digested_again(self, bi):
-        """Digests are remembered, but not past a change of the file."""
+        """Digests are remembered, but not past a change of the file, also to one of equal size."""
         folder = bi()
+        weights = folder.path / "model" / "model.safetensors"
         before = open_model_folder(folder.path / "model").files["model.safetensors"]
-        folder.write("model/model.safetensors", "other weights")
+        folder.write("model/model.safetensors", "WEIGHTS")
+        os.utime(weights, ns=(0, weights.stat().st_mtime_ns + 1_000_000_000))
         assert open_model_folder(folder.path / "model").files["model.safetensors"] != before
 
 

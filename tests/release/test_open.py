@@ -179,6 +179,40 @@ class TestReadout:
         with pytest.raises(NotAdmitted, match="8 dimensions"):
             opened(folder)
 
+    def test_a_projection_with_code_of_its_own_is_refused(self, bi):
+        """The library would put Tanh in its place, unseen."""
+        folder = bi().write("model/modules.json", [
+            {"path": "", "type": "sentence_transformers.models.Transformer"},
+            {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+            {"path": "2_Dense", "type": "sentence_transformers.models.Dense"},
+        ])  # fmt: skip
+        folder.write("model/2_Dense/model.safetensors", "weights")
+        config = {"in_features": 8, "out_features": 4, "activation_function": "torch.nn.modules.linear.Identity"}
+        folder.write("model/2_Dense/config.json", config)
+        assert opened(folder).bi.width == 4
+        folder.change("model/2_Dense/config.json", activation_function="custom.Gelu")
+        with pytest.raises(NotAdmitted, match=r"custom\.Gelu"):
+            opened(folder)
+
+    def test_a_pooling_of_another_models_width_is_refused(self, bi):
+        """Pooling says 8, the model 16."""
+        with pytest.raises(NotAdmitted, match="width 8"):
+            opened(bi().change("model/config.json", hidden_size=16))
+
+    @pytest.mark.parametrize(
+        ("keys", "words"),
+        [
+            ({"query_length": 32}, "query_length"),
+            ({"processing_kwargs": {"text": {"padding": False}}}, "processing_kwargs"),
+            ({"transformer_task": "fill-mask"}, "fill-mask"),
+            ({"modality_config": {"text": {}, "message": {}}}, "text, message"),
+        ],
+    )
+    def test_settings_that_render_texts_otherwise_are_refused(self, bi, keys, words):
+        """Each would be passed over in silence by tokenizer and forward pass alone."""
+        with pytest.raises(NotAdmitted, match=words):
+            opened(bi().change("model/sentence_bert_config.json", **keys))
+
     def test_truncated_vectors_are_no_longer_of_unit_length(self, bi):
         """The library cuts after all modules, so also after normalisation."""
         release = opened(bi().write("model/config_sentence_transformers.json", {"truncate_dim": 4}))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import Misconfigured, NotFound
+from harness.file.lines import read_lines, refuse
 from harness.suite.definition import Source
 from harness.suite.formats.collection import (
     Collection,
@@ -14,7 +15,6 @@ from harness.suite.formats.collection import (
     read_judgements,
     read_queries,
 )
-from harness.suite.formats.lines import read_lines, refuse
 
 HEADER = ("query-id", "corpus-id", "score")
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.suite.case import Document
-from harness.suite.formats.lines import (
+from harness.file.lines import (
     Entry,
     JsonObject,
     Line,
@@ -18,6 +17,7 @@ from harness.suite.formats.lines import (
     shown,
     text_of,
 )
+from harness.suite.case import Document
 
 _GRADE = re.compile(r"[+-]?[0-9]{1,9}")
 

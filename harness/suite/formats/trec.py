@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import Misconfigured
+from harness.file.lines import read_lines, refuse
 from harness.suite.definition import Source
 from harness.suite.formats.collection import (
     Collection,
@@ -15,7 +16,6 @@ from harness.suite.formats.collection import (
     read_judgements,
     read_queries,
 )
-from harness.suite.formats.lines import read_lines, refuse
 
 _BLANKS = re.compile(r"[ \t]+")
 
