@@ -29,6 +29,9 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run ID, a unique 
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite's folder, or its name under ./suites.")]
 
 
+PLANNED = "The same weights with another pooling. It loads, every shape fits, and it must FAIL, as planned:"
+
+
 class Form(StrEnum):
     table = "table"
     csv = "csv"
@@ -51,6 +54,12 @@ def demo(
     answers = verb(dir)
     if as_json:
         _print_json({"runs": [answer.as_record() for answer in answers]})
+        return
+    from harness.report.terminal import print_answer
+
+    for answer, told in zip(answers, ("A release that reads further than its parent:", PLANNED), strict=True):
+        typer.echo(f"\n{told}\n")
+        print_answer(answer)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """What a run found, as every command that speaks of a run gives it back."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from harness.identity import Json
 from harness.output.decision import Decision, Outcome
@@ -29,6 +29,19 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class DeltaSummary:
+    """Candidate minus parent over the paired promotion cases of one slice, for one metric."""
+
+    delta: float | None
+    low: float | None
+    high: float | None
+    mde: float | None
+    n_cases: int
+    n_groups: int
+    n_changed_groups: int
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """The candidate's promotion cases. `tied`: tied documents whose order could change a reported metric."""
 
@@ -42,7 +55,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A decided run. `metrics` is by side, slice and metric name; paths are relative to the project's folder."""
+    """A decided run. `metrics` is by side, slice and metric name, `deltas` by slice and metric name.
+
+    `reading` is how many runs had read these promotion outcomes, this one included.
+    """
 
     run: str
     decision: Decision
@@ -56,6 +72,7 @@ class Answer:
     report: str | None = None
     bundle: str | None = None
     reading: int = 1
+    deltas: dict[str, dict[str, DeltaSummary]] = field(default_factory=dict)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -81,6 +98,7 @@ class Answer:
                 side: {name: {metric: asdict(summary) for metric, summary in by.items()} for name, by in slices.items()}
                 for side, slices in self.metrics.items()
             },
+            "deltas": {name: {metric: asdict(each) for metric, each in by.items()} for name, by in self.deltas.items()},
             "rules": [{**asdict(rule), "outcome": str(rule.outcome)} for rule in self.decision.rules],
             "counts": asdict(self.counts),
             "store": self.store,

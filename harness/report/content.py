@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from harness.output.answer import Answer
+from harness.output.answer import Answer, DeltaSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,19 +14,6 @@ class SliceInfo:
     critical: bool
     cases: int
     groups: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaSummary:
-    """Candidate minus parent over the paired promotion cases of one slice, for one metric."""
-
-    delta: float | None
-    low: float | None
-    high: float | None
-    mde: float | None
-    n_cases: int
-    n_groups: int
-    n_changed_groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +61,7 @@ class TransitionCount:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Everything a report shows. `metrics` in the suite's order, the primary one first; `deltas` by slice and metric.
+    """Everything a report shows. `metrics` in the suite's order, the primary one first.
 
     `primary_deltas`: per-case deltas of the primary metric over promotion, in suite order.
     `limits`: the sentences that say what these intervals are conditional on.
@@ -85,7 +72,6 @@ class Content:
     primary: str
     metrics: tuple[str, ...]
     slices: tuple[SliceInfo, ...]
-    deltas: dict[str, dict[str, DeltaSummary]]
     criterion: str
     transitions: tuple[TransitionCount, ...]
     regressions: tuple[CaseChange, ...]
@@ -96,3 +82,8 @@ class Content:
     draws: int
     level: float
     limits: tuple[str, ...]
+
+    @property
+    def deltas(self) -> dict[str, dict[str, DeltaSummary]]:
+        """By slice and metric."""
+        return self.answer.deltas

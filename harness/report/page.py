@@ -7,10 +7,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from harness.output.answer import Summary
+from harness.output.answer import DeltaSummary, Summary
 from harness.output.decision import Outcome
 from harness.report import figure, number, text, verdict
-from harness.report.content import Content, DeltaSummary
+from harness.report.content import Content
 
 FOLDER = Path(__file__).parent
 STYLE = "page.css"

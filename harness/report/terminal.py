@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from harness.identity import Json
-from harness.output.answer import Answer, Summary
+from harness.output.answer import Answer, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 from harness.report import number, text, verdict
 
@@ -120,24 +120,24 @@ def _print_metrics(page: Console, answer: Answer) -> None:
     candidate, parent = (answer.metrics.get(side, {}).get("all", {}) for side in ("candidate", "parent"))
     if not candidate:
         return
-    rules = {rule.metric: rule for rule in verdict.declared(answer) if rule.slice == "all" and rule.delta is not None}
+    deltas = answer.deltas.get("all", {})
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("all")
     for title in ("parent", "candidate", "delta", "interval", "scored"):
         table.add_column(title, justify="right", no_wrap=True)
     for metric, now in candidate.items():
-        table.add_row(_name(metric), *_cells(now, parent.get(metric), rules.get(metric)))
+        table.add_row(_name(metric), *_cells(now, parent.get(metric), deltas.get(metric)))
     page.print()
     page.print(table)
 
 
-def _cells(now: Summary, before: Summary | None, rule: RuleResult | None) -> tuple[str, ...]:
-    """A metric's row. Only a rule gives the paired difference; two averages over other cases don't."""
+def _cells(now: Summary, before: Summary | None, moved: DeltaSummary | None) -> tuple[str, ...]:
+    """A metric's row. The difference is the paired one: two averages may be over other cases."""
     return (
         number.value(before.value if before else None),
         number.value(now.value),
-        number.signed(rule.delta if rule else None),
-        escape(number.interval(rule.low, rule.high, of_delta=True)) if rule else number.NOTHING,
+        number.signed(moved.delta if moved else None),
+        escape(number.interval(moved.low, moved.high, of_delta=True)) if moved else number.NOTHING,
         f"{number.count(now.n_scored)}/{number.count(now.n_total)}",
     )
 
@@ -160,11 +160,12 @@ def _whole(amount: Json) -> int:
 
 
 def _listed(entries: Json) -> str:
-    """`train 20, promotion 120` of counts by name, or the names of a list."""
-    if isinstance(entries, Mapping):
-        return ", ".join(
-            f"{_name(str(name))} {number.count(_whole(held))}" for name, held in entries.items()
-        )  # fmt: skip
-    if isinstance(entries, Sequence) and not isinstance(entries, str):
-        return ", ".join(_name(str(entry)) for entry in entries)
-    return ""
+    """`train 20, promotion 120` of counts by name; of a slice, its promotion cases and groups."""
+    named = entries.items() if isinstance(entries, Mapping) else ()
+    return ", ".join(f"{_name(str(name))} {_held(held)}" for name, held in named)
+
+
+def _held(held: Json) -> str:
+    if isinstance(held, Mapping):
+        return f"{number.count(_whole(held['cases']))}/{number.count(_whole(held['groups']))}"
+    return number.count(_whole(held))

@@ -24,8 +24,8 @@ Nearest: TypeAlias = Callable[[Vectors, Vectors, int], tuple[Vectors, Indices]]
 # Rows of the corpus looked at together, and queries times rows scored together in the second look.
 BLOCK = 1 << 16
 SCAN = 1 << 24
-# Pairs scored together in float64.
-PAIRS = 1 << 13
+# Vectors, or pairs of them, taken together to float64.
+PAIRS = 1 << 10
 # Places beyond the depth that faiss is asked for. More of them cost time; fewer cost more second looks.
 SLACK = 64
 GPU_PLACES = 2048
@@ -126,18 +126,27 @@ class _Side:
     @classmethod
     def of(cls, vectors: Vectors, cosine: bool) -> "_Side":
         squares = np.empty(len(vectors), dtype=np.float64)
+        seen = np.empty_like(vectors) if cosine else vectors
         for start in range(0, len(vectors), PAIRS):
-            exact = vectors[start : start + PAIRS].astype(np.float64)
-            squares[start : start + PAIRS] = np.einsum("nd,nd->n", exact, exact)
+            part = slice(start, start + PAIRS)
+            exact = vectors[part].astype(np.float64)
+            squares[part] = np.einsum("nd,nd->n", exact, exact)
+            if cosine:
+                with np.errstate(invalid="ignore"):
+                    seen[part] = exact / _divisors(np.sqrt(squares[part]))[:, None]
         # No finite float32 has a square beyond float64, so the sum tells of every vector that isn't finite.
         finite = np.isfinite(squares)
         lengths = np.sqrt(np.where(finite, squares, 0.0))
-        divisors = np.where(lengths > 0, lengths, 1.0) if cosine else np.ones(len(vectors))
-        seen = (vectors / divisors[:, None]).astype(np.float32) if cosine else vectors
+        divisors = _divisors(lengths) if cosine else np.ones(len(vectors))
         if not finite.all():
             seen = np.where(finite[:, None], seen, np.float32(0))
         zero = finite & (lengths == 0) & cosine
         return cls(vectors, lengths, divisors, seen, np.flatnonzero(~finite), np.flatnonzero(zero), cosine)
+
+
+def _divisors(lengths: Scores) -> Scores:
+    """What a cosine is divided by; 1 for a vector without direction, whose products are all 0."""
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +231,7 @@ class _Exact:
             score = np.einsum("nd,nd->n", mine, theirs)
             if self.queries.cosine:
                 length = np.sqrt(np.einsum("nd,nd->n", theirs, theirs))
-                score = score / self.queries.divisors[rows[part]] / np.where(length > 0, length, 1.0)
+                score = score / self.queries.divisors[rows[part]] / _divisors(length)
             # Adding 0 makes −0 into 0, which equals it but has other bits.
             keys[part] = np.rint(score / self.grid) + 0.0
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))

@@ -69,7 +69,7 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
         raise Misconfigured(
             subject,
             found=str(refusal).strip().splitlines()[0],
-            expected=f"an SQL condition over the cases' attributes: {', '.join(sorted(attributes)) or 'they have none'}",
+            expected=f"a condition over the cases' attributes: {', '.join(sorted(attributes)) or 'they have none'}",
             mend="Correct `where`; text stands in single quotes.",
         ) from refusal
     finally:

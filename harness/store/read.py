@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
-from harness.output.answer import Counts, Summary
+from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 from harness.output.value import CaseValues
 
@@ -210,6 +210,19 @@ def summaries(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict
     )
     for side, name, metric, *figures in rows.fetchall():
         found.setdefault(side, {}).setdefault(name, {})[metric] = Summary(*figures)
+    return found
+
+
+def deltas(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, DeltaSummary]]:
+    """Every paired difference with its interval, by slice and metric, in the order in which they were measured."""
+    found: dict[str, dict[str, DeltaSummary]] = {}
+    rows = connection.execute(
+        """SELECT slice, metric, delta, low, high, mde, n_cases, n_groups, n_changed_groups FROM deltas
+           WHERE run = ? ORDER BY rowid""",
+        [run],
+    )
+    for name, metric, *figures in rows.fetchall():
+        found.setdefault(name, {})[metric] = DeltaSummary(*figures)
     return found
 
 

@@ -14,6 +14,7 @@ def answer(place: Place, run: str) -> Answer:
         releases = read.releases(connection, record.run)
         rules = read.rule_results(connection, record.run)
         metrics = read.summaries(connection, record.run)
+        deltas = read.deltas(connection, record.run)
         counts = read.counts(connection, record.run, "candidate")
     if record.decision is None:
         raise Misconfigured(
@@ -38,4 +39,5 @@ def answer(place: Place, run: str) -> Answer:
         report=shown(report) if report.is_file() else None,
         bundle=shown(bundle) if kept else None,
         reading=record.reading or 1,
+        deltas=deltas,
     )

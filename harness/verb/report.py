@@ -10,7 +10,6 @@ from harness.output.answer import Answer
 from harness.report.content import (
     CaseChange,
     Content,
-    DeltaSummary,
     FirstAnswer,
     MeaningChange,
     SliceInfo,
@@ -79,7 +78,6 @@ def content(place: Place, found: Answer) -> Content:
             primary=primary,
             metrics=metric_names(lock),
             slices=_slices(lock),
-            deltas=_deltas(connection, found.run),
             criterion=criterion,
             transitions=transitions,
             regressions=tuple(each for each in changes if each.candidate_value < each.parent_value)[:SHOWN],
@@ -105,18 +103,6 @@ def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
         groups = [promoted[case] for case in lock.slices[each.name] if case in promoted]
         declared.append(SliceInfo(each.name, each.where, each.critical, len(groups), len(set(groups))))
     return tuple(declared)
-
-
-def _deltas(connection: Connection, run: str) -> dict[str, dict[str, DeltaSummary]]:
-    found: dict[str, dict[str, DeltaSummary]] = {}
-    rows = connection.execute(
-        """SELECT slice, metric, delta, low, high, mde, n_cases, n_groups, n_changed_groups FROM deltas
-           WHERE run = ? ORDER BY rowid""",
-        [run],
-    )
-    for name, metric, *figures in rows.fetchall():
-        found.setdefault(name, {})[metric] = DeltaSummary(*figures)
-    return found
 
 
 def _transitions(connection: Connection, run: str) -> tuple[tuple[TransitionCount, ...], str]:

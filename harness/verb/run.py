@@ -22,6 +22,7 @@ from harness.verb.answer import answer
 from harness.verb.bundle import write_bundle
 from harness.verb.decide import decide_run
 from harness.verb.place import Place, find_place
+from harness.verb.progress import doing
 from harness.verb.report import write_report
 
 NO_PARENT = "none"
@@ -43,13 +44,15 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     """`run` in a given project."""
     frozen_at = place.suite(suite)
     sides = _sides(place, candidate, parent)
-    frozen = open_frozen(frozen_at)
+    with doing("holding the suite against its lock"):
+        frozen = open_frozen(frozen_at)
     run = _begin(place, frozen, sides)
     for side, release in sides.items():
         _outputs(place, run, side, release, frozen)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
-    decision = decide_run(place, run, frozen_at, frozen.lock)
+    with doing("measuring and deciding"):
+        decision = decide_run(place, run, frozen_at, frozen.lock)
     mine = sides["candidate"]
     if decision.outcome is Outcome.PASS and not decision.exploratory:
         advance(mine.folder, mine.content_id, State.EVALUATED, {"run": run, "suite": frozen.lock.digest})
@@ -149,6 +152,7 @@ def _outputs(place: Place, run: str, side: str, release: Release, frozen: Frozen
         if copy_outputs(connection, run, side, release.name, key):
             return
     started = time.perf_counter()
-    executed = execute(release, frozen)
+    with doing(f"{release.name} answers {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
+        executed = execute(release, frozen)
     with place.store.writing() as connection:
         record_outputs(connection, run, side, release.name, executed, time.perf_counter() - started)

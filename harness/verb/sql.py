@@ -14,7 +14,7 @@ WIDE = 10_000
 
 
 def sql(text: str, *, store: str | None = None) -> Rows:
-    """One statement that reads. Raises Misconfigured for any other, NotFound without a store, Stopped when it is held."""
+    """One statement that reads. Raises Misconfigured for any other, NotFound without a store, Stopped when held."""
     return query(find_place(store=store).store, text)
 
 

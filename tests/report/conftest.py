@@ -8,12 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from harness.identity import text_digest
-from harness.output.answer import Answer, Counts, Named, Summary
+from harness.output.answer import Answer, Counts, DeltaSummary, Named, Summary
 from harness.output.decision import Decision, Outcome, RuleResult
 from harness.report.content import (
     CaseChange,
     Content,
-    DeltaSummary,
     FirstAnswer,
     MeaningChange,
     SliceInfo,
@@ -151,6 +150,7 @@ def _content(rules, outcome, *, slices=SLICES, metrics=METRICS, bundle=None) -> 
         report="reports/ab/index.html",
         bundle=bundle,
         reading=3,
+        deltas=_deltas(slices, metrics),
     )
     return Content(
         answer=answer,
@@ -158,7 +158,6 @@ def _content(rules, outcome, *, slices=SLICES, metrics=METRICS, bundle=None) -> 
         primary=metrics[0],
         metrics=tuple(metrics),
         slices=tuple(SliceInfo(*each[:5]) for each in slices),
-        deltas=_deltas(slices, metrics),
         criterion="RR@10 = 1",
         transitions=tuple(
             TransitionCount(name, int(0.5 * n), int(0.12 * n), int(0.07 * n), int(0.2 * n), n - int(0.89 * n))
@@ -207,9 +206,11 @@ def passing() -> Content:
 def alone() -> Content:
     """A run without a parent: floors and invariants alone."""
     content = _content((replace(WAIVED, outcome=Outcome.PASS, reason="above 0.4800"), COUNTED), Outcome.PASS)
-    answer = replace(content.answer, parent=None, metrics={"candidate": content.answer.metrics["candidate"]}, reading=1)
+    answer = replace(
+        content.answer, parent=None, metrics={"candidate": content.answer.metrics["candidate"]}, reading=1, deltas={}
+    )
     return replace(
-        content, answer=answer, deltas={}, transitions=(), regressions=(), improvements=(), changes=(),
+        content, answer=answer, transitions=(), regressions=(), improvements=(), changes=(),
         primary_deltas=(),
     )  # fmt: skip
 
@@ -223,9 +224,12 @@ def bare() -> Content:
     content = _content(rules, Outcome.UNDECIDED)
     nothing = DeltaSummary(None, None, None, None, 0, 0, 0)
     summaries = {"all": {"nDCG@10": Summary(None, None, None, 0, 0, 0)}}
-    answer = replace(content.answer, metrics={"candidate": summaries, "parent": summaries}, report=None)
+    answer = replace(
+        content.answer, metrics={"candidate": summaries, "parent": summaries}, report=None,
+        deltas={"all": {"nDCG@10": nothing}},
+    )  # fmt: skip
     return replace(
-        content, answer=answer, slices=(), deltas={"all": {"nDCG@10": nothing}}, transitions=(), regressions=(),
+        content, answer=answer, slices=(), transitions=(), regressions=(),
         improvements=(), changes=(), primary_deltas=(), limits=(),
     )  # fmt: skip
 
@@ -260,11 +264,12 @@ def everywhere(content: Content, said: str) -> Content:
     answer = replace(
         answer, decision=replace(answer.decision, rules=rules, remarks=(said,)), suite=said, metrics=summaries,
         store=said, bundle=said, report=said, candidate=Named(said, said), parent=Named(said, said), suite_digest=said,
+        deltas={said: {said: DeltaSummary(0.1, 0.0, 0.2, 0.1, 1, 1, 1)}},
     )  # fmt: skip
     case = CaseChange(said, said, (said,), 1.0, 0.0, first, first)
     return replace(
         content, answer=answer, task=said, primary=said, metrics=(said,), slices=(SliceInfo(said, said, True, 1, 1),),
-        deltas={said: {said: DeltaSummary(0.1, 0.0, 0.2, 0.1, 1, 1, 1)}}, criterion=said,
+        criterion=said,
         transitions=(TransitionCount(said, 1, 1, 1, 1, 1),), regressions=(case,), improvements=(case,),
         changes=(MeaningChange(said, said, None),), method=said, limits=(said,),
     )  # fmt: skip

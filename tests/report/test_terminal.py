@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.output.answer import DeltaSummary
 from harness.report.terminal import print_answer, print_suite
 
 RECORD = {
@@ -13,7 +14,7 @@ RECORD = {
     "digest": "ab" * 32,
     "cases": 512,
     "roles": {"promotion": 412, "development": 100},
-    "slices": {"typing-mistakes": 64},
+    "slices": {"typing-mistakes": {"cases": 64, "groups": 40}},
     "warnings": ["2 IDs differ in case alone"],
 }
 
@@ -33,8 +34,12 @@ class TestAnswer:
         assert "17 others pass" in said
 
     def test_metrics_over_all(self, contents, capsys):
-        """Both sides of every metric, and the paired difference where a rule has one."""
-        said = _printed(capsys, contents.failing().answer)
+        """Both sides of every metric, and the paired difference with its interval."""
+        answer = replace(
+            contents.failing().answer,
+            deltas={"all": {"nDCG@10": DeltaSummary(-0.0213, -0.0367, -0.0071, 0.02, 412, 80, 9)}},
+        )
+        said = _printed(capsys, answer)
         lines = {line.split()[0]: line.split()[1:] for line in said.split("\n") if line.startswith(("nDCG", "RR"))}
         assert lines["nDCG@10"] == ["0.6325", "0.6112", "−0.0213", "[−0.0367,", "−0.0071]", "412/414"]
         assert lines["RR@10"] == ["0.5625", "0.5412", "–", "–", "412/414"]
@@ -80,11 +85,11 @@ class TestSuite:
         print_suite(RECORD, "frozen")
         assert capsys.readouterr().out == (
             f"help-center frozen  512 cases\ndigest {'ab' * 32}\nroles  promotion 412, development 100\n"
-            "slices typing-mistakes 64\nWarning: 2 IDs differ in case alone\n"
+            "slices typing-mistakes 64/40\nWarning: 2 IDs differ in case alone\n"
         )
 
     def test_marks_of_users_are_shown_as_they_are(self, capsys):
         """Names are not markup."""
-        print_suite({**RECORD, "suite": "[bold]s", "slices": {"[red]": 1}}, "holds")
+        print_suite({**RECORD, "suite": "[bold]s", "slices": {"[red]": {"cases": 1, "groups": 1}}}, "holds")
         said = capsys.readouterr().out
         assert said.startswith("[bold]s holds") and "[red] 1" in said

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import Misconfigured, NotFound
-from harness.suite.formats.collection import read_queries
 from harness.file.lines import read_lines, read_objects
+from harness.suite.formats.collection import read_queries
 from harness.suite.load import load
 
 from .conftest import CORPUS, HEAD, METRICS, QUERIES, RULE, Write

@@ -22,20 +22,23 @@ class Project:
         (folder / "qrels").mkdir(parents=True, exist_ok=True)
         _lines(folder / "corpus.jsonl", [{"_id": f"d{i}", "title": "", "text": f"article {i}"} for i in range(8)])
         kinds = ("plain", "typo")
-        _lines(folder / "queries.jsonl", [{"_id": f"q{i}", "text": f"question {i}", "kind": kinds[i % 2]} for i in range(60)])
+        _lines(
+            folder / "queries.jsonl",
+            [{"_id": f"q{i}", "text": f"question {i}", "kind": kinds[i % 2]} for i in range(60)],
+        )
         judged = "".join(f"q{i}\td0\t1\n" for i in range(60))
         (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged)
         (folder / "suite.toml").write_text(
             f'schema = "harness.suite.v1"\nname = "{name}"\ntask = "retrieval"\n'
             f'source = {{ format = "beir", path = "." }}\n[cases]\n{cases}\n'
             '[metrics]\nprimary = "RR@10"\nreport = ["RR@10", "nDCG@10"]\n'
-            "[[slices]]\nname = \"typo\"\nwhere = \"kind = 'typo'\"\nmin_support = 20\n"
+            '[[slices]]\nname = "typo"\nwhere = "kind = \'typo\'"\nmin_support = 20\n'
             f"[uncertainty]\ndraws = 1000\n{more}{rules}"
         )
         return folder
 
     def recorded(self, name: str, rank: Callable[[int], int], *, parent: str | None = None) -> Path:
-        """A TREC run that puts the relevant document of question i at rank(i), from 1 to 4; 0 leaves the question out."""
+        """A TREC run with the relevant document of question i at rank(i), from 1 to 4; 0 leaves the question out."""
         folder = self.root / "releases" / name
         folder.mkdir(parents=True, exist_ok=True)
         rows = []

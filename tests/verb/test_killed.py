@@ -14,7 +14,14 @@ from .conftest import Project
 from .test_run import bytes_of
 
 KILLED = 77
-FILES = ((os, "fsync"), (Path, "replace"), (Path, "rename"), (Path, "write_text"), (Path, "write_bytes"), (shutil, "rmtree"))
+FILES = (
+    (os, "fsync"),
+    (Path, "replace"),
+    (Path, "rename"),
+    (Path, "write_text"),
+    (Path, "write_bytes"),
+    (shutil, "rmtree"),
+)
 
 
 class Countdown:
@@ -85,7 +92,8 @@ def state_of(project: Project) -> dict[str, str]:
     files = {name: value for name, value in bytes_of(*rooms).items() if not name.endswith(".lock")}
     names = harness.sql("SELECT table_name FROM duckdb_tables() WHERE table_name NOT IN ('runs', 'steps')").rows
     sums = " UNION ALL ".join(
-        f"SELECT '{name}', md5(string_agg(t::VARCHAR, '|' ORDER BY t::VARCHAR)) || count(*) FROM {name} t" for (name,) in names
+        f"SELECT '{name}', md5(string_agg(t::VARCHAR, '|' ORDER BY t::VARCHAR)) || count(*) FROM {name} t"
+        for (name,) in names
     )
     return files | {str(name): str(rows) for name, rows in harness.sql(sums).rows}
 

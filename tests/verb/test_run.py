@@ -47,7 +47,7 @@ class TestDecision:
             harness.bundle("latest")
 
     def test_one_broken_slice_fails_where_the_mean_does_not(self, project: Project) -> None:
-        """Typos fall from second to third place, everything else rises to the first: the average hides it, the guard does not."""
+        """Typos fall from second to third place, all else rises to the first: the average hides it, the guard does not."""
         harness.freeze("s")
         project.recorded("before", lambda i: 2 if i % 2 else 4)
         project.recorded("after", lambda i: 3 if i % 2 else 1)
@@ -137,7 +137,9 @@ class TestRefusal:
 
 
 class TestRepetition:
-    def test_the_same_inputs_give_the_same_bytes(self, project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    def test_the_same_inputs_give_the_same_bytes(
+        self, project: Project, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
         """In every file of report and bundle, in another folder and another process with another hash seed."""
         harness.freeze("s")
         found = harness.run("s", candidate="better", parent="old")
@@ -151,7 +153,9 @@ class TestRepetition:
         )
         other = tmp_path_factory.mktemp("elsewhere") / "project"
         env = {**os.environ, "PYTHONHASHSEED": "17"}
-        done = subprocess.run([sys.executable, "-c", code, str(project.root), str(other)], env=env, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(project.root), str(other)], env=env, capture_output=True, text=True
+        )
         assert done.stdout.strip() == found.run, done.stderr
         assert bytes_of(other / "reports", other / "releases/better/bundles") == first
 
@@ -168,7 +172,9 @@ class TestRepetition:
 
         ran = []
         execute = verb.execute
-        monkeypatch.setattr(verb, "execute", lambda release, frozen: ran.append(release.name) or execute(release, frozen))
+        monkeypatch.setattr(
+            verb, "execute", lambda release, frozen: ran.append(release.name) or execute(release, frozen)
+        )
         found = harness.run("s", candidate="worse", parent="old")
         assert ran == ["worse"]
         assert found.metrics["parent"]["all"]["RR@10"].value == 0.75
@@ -251,8 +257,12 @@ class TestWaiver:
         assert waived.decision.outcome is Outcome.PASS
         assert next(rule for rule in waived.decision.rules if rule.id == "headline").outcome is Outcome.WAIVED
 
-    @pytest.mark.parametrize(("finding", "expires"), [("0" * 64, "2999-01-01T00:00:00Z"), (None, "2020-01-01T00:00:00Z")])
-    def test_an_unmatched_or_expired_waiver_is_an_error(self, project: Project, finding: str | None, expires: str) -> None:
+    @pytest.mark.parametrize(
+        ("finding", "expires"), [("0" * 64, "2999-01-01T00:00:00Z"), (None, "2020-01-01T00:00:00Z")]
+    )
+    def test_an_unmatched_or_expired_waiver_is_an_error(
+        self, project: Project, finding: str | None, expires: str
+    ) -> None:
         harness.freeze("s")
         failed = harness.run("s", candidate="worse", parent="old")
         real = next(rule.finding for rule in failed.decision.rules if rule.id == "headline")
@@ -265,7 +275,9 @@ class TestStore:
     def test_ids_stay_text(self, project: Project) -> None:
         folder = project.suite("ids")
         (folder / "queries.jsonl").write_text(
-            "".join(json.dumps({"_id": each, "text": each, "kind": "typo"}) + "\n" for each in ("007", "7", "1e2", "100"))
+            "".join(
+                json.dumps({"_id": each, "text": each, "kind": "typo"}) + "\n" for each in ("007", "7", "1e2", "100")
+            )
         )
         (folder / "qrels/test.tsv").write_text("".join(f"{each}\td0\t1\n" for each in ("007", "7", "1e2", "100")))
         harness.freeze("ids")
