@@ -27,7 +27,7 @@ SCAN = 1 << 24
 # Vectors, or pairs of them, taken together to float64.
 PAIRS = 1 << 10
 # Places beyond the depth that faiss is asked for. More of them cost time; fewer cost more second looks.
-SLACK = 64
+SLACK = 32
 GPU_PLACES = 2048
 
 UNIT = float(np.finfo(np.float32).eps) / 2
@@ -221,8 +221,8 @@ class _Exact:
         """[q], the key in the last place."""
         return np.array([front.last for front in self.fronts], dtype=np.float64)
 
-    def add(self, chunk: Chunk, rows: Indices, documents: Indices) -> None:
-        """Scores the pairs of query `rows` (rising) and `documents` of the chunk, both [p]."""
+    def keys(self, chunk: Chunk, rows: Indices, documents: Indices) -> Scores:
+        """Scores [p], in steps of the grid, of the pairs of query `rows` and the chunk's own `documents`, both [p]."""
         keys = np.empty(len(rows), dtype=np.float64)
         for start in range(0, len(rows), PAIRS):
             part = slice(start, start + PAIRS)
@@ -234,16 +234,23 @@ class _Exact:
                 score = score / self.queries.divisors[rows[part]] / _divisors(length)
             # Adding 0 makes −0 into 0, which equals it but has other bits.
             keys[part] = np.rint(score / self.grid) + 0.0
+        return keys
+
+    def add(self, rows: Indices, documents: Indices, keys: Scores) -> None:
+        """Puts scored pairs, `rows` rising, before each query's front."""
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for first, end in itertools.pairwise(edges):
-            self.fronts[rows[first]].add(documents[first:end] + chunk.start, keys[first:end])
+            self.fronts[rows[first]].add(documents[first:end], keys[first:end])
 
 
 def _score_proposed(exact: _Exact, chunks: Iterable[Chunk], proposed: _Proposed) -> None:
+    keys = np.full(proposed.documents.shape, -np.inf)
     for chunk in _blocks(chunks):
         inside = (proposed.documents >= chunk.start) & (proposed.documents < chunk.start + len(chunk.vectors))
-        rows, columns = np.nonzero(inside)
-        exact.add(chunk, rows, proposed.documents[rows, columns] - chunk.start)
+        rows = np.nonzero(inside)[0]
+        keys[inside] = exact.keys(chunk, rows, proposed.documents[inside] - chunk.start)
+    there = proposed.documents >= 0
+    exact.add(np.nonzero(there)[0], proposed.documents[there], keys[there])
 
 
 def _unsettled(exact: _Exact, proposed: _Proposed) -> Indices:
@@ -271,7 +278,7 @@ def _scan(exact: _Exact, chunks: Iterable[Chunk], error: Scores, queries: Indice
             with np.errstate(over="ignore", invalid="ignore"):
                 rough = exact.queries.seen[part] @ seen.T
                 rows, documents = np.nonzero(~(rough < floor[start : start + step, None]))
-            exact.add(chunk, part[rows], documents)
+            exact.add(part[rows], documents + chunk.start, exact.keys(chunk, part[rows], documents))
 
 
 @dataclass(slots=True)

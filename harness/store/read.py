@@ -232,6 +232,12 @@ def counts(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Counts
     return Counts(**{name.replace("-", "_"): count for name, count in rows if name != "non-finite"})
 
 
+def remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
+    """What either side's outputs were found to hold besides, one sentence each."""
+    rows = connection.execute("SELECT side, detail FROM remarks WHERE run = ? ORDER BY side, kind", [run])
+    return tuple(f"{side.capitalize()}: {detail}." for side, detail in rows.fetchall())
+
+
 def first_documents(connection: duckdb.DuckDBPyConnection, run: str) -> dict[tuple[str, str], str]:
     """What each side put first, by (side, case ID); a side that ranked nothing has no entry."""
     rows = connection.execute("SELECT side, case_id, document_id FROM rankings WHERE run = ? AND position = 1", [run])

@@ -96,7 +96,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock) -> Decisi
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
         decision = Decision(
-            conclude(results), reading.changed_policy, tuple(results), _remarks(lock, releases, reading)
+            conclude(results), reading.changed_policy, tuple(results), _remarks(lock, releases, reading, read.remarks(connection, run))
         )
         _store_cells(connection, run, cells)
         for side, measured in sides.items():
@@ -139,7 +139,9 @@ def _over_budget(ordinal: int, budget: int) -> RuleResult:
     )  # fmt: skip
 
 
-def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: exposure.Reading) -> tuple[str, ...]:
+def _remarks(
+    lock: Lock, releases: dict[str, read.ReleaseRecord], reading: exposure.Reading, met: tuple[str, ...]
+) -> tuple[str, ...]:
     remarks = []
     if reading.changed_policy:
         remarks.append(
@@ -154,7 +156,7 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         remarks.append(f"No parent: {left} no-worse rules and {guards} guards were not judged, so there is no bundle.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
-    return tuple(remarks)
+    return (*remarks, *met)
 
 
 def _store_cells(connection: Connection, run: str, cells: dict[tuple[str, str], Cell]) -> None:

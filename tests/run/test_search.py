@@ -153,6 +153,13 @@ class TestTies:
         assert found.hits[0].documents.tolist() == [1, 4, 0, 2, 3, 5, 6]
         assert found.hits[0].crossing == 0
 
+    @pytest.mark.parametrize("size", [1, 5])
+    def test_a_tie_that_faiss_was_not_asked_for_is_found(self, small, size):
+        """Five equal documents in one chunk or five, of which faiss proposes three: depth 1 has all five."""
+        documents = np.ones((5, 2), dtype=np.float32)
+        found = search(np.ones((1, 2), np.float32), chunked(documents, size), depth=1, grid=GRID, score_type="dot")
+        assert found.hits[0].documents.tolist() == [0, 1, 2, 3, 4]
+
     @pytest.mark.parametrize("size", [1, 3, 100])
     def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, small, size):
         """Of 50 equal documents behind one better, past a limit of 10, only the judged two stay."""
