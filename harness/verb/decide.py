@@ -96,7 +96,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock) -> Decisi
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
         decision = Decision(
-            conclude(results), reading.changed_policy, tuple(results), _remarks(lock, releases, reading, read.remarks(connection, run))
+            conclude(results),
+            reading.changed_policy,
+            tuple(results),
+            _remarks(lock, releases, reading, read.remarks(connection, run)),
         )
         _store_cells(connection, run, cells)
         for side, measured in sides.items():

@@ -47,7 +47,7 @@ class TestDecision:
             harness.bundle("latest")
 
     def test_one_broken_slice_fails_where_the_mean_does_not(self, project: Project) -> None:
-        """Typos fall from second to third place, the rest rises to the first: the average hides it, a guard does not."""
+        """Typos fall from second to third place, the rest rises to first: the average hides it, a guard does not."""
         harness.freeze("s")
         project.recorded("before", lambda i: 2 if i % 2 else 4)
         project.recorded("after", lambda i: 3 if i % 2 else 1)

@@ -1,0 +1,101 @@
+"""Outputs made elsewhere, put under the suite's own case IDs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.errors import Misconfigured, NotFound
+from harness.output.case import CaseOutput, OutputStatus
+from harness.run.ranking import Cut
+from harness.run.replay import Replayed, replay
+
+CASES = ("q1", "q2")
+
+
+def run(path: Path, text: str, format: str = "trec-run") -> Replayed:
+    path.write_text(text, encoding="utf-8")
+    cut = Cut(10, "expected", False)
+    return replay(path, format, case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
+
+
+def documents(output: CaseOutput) -> list[str]:
+    assert output.ranking is not None
+    return output.ranking.documents.tolist()
+
+
+class TestTrecRun:
+    def test_the_score_ranks_and_the_rank_column_does_not(self, tmp_path: Path) -> None:
+        found = run(tmp_path / "r", "q1 Q0 d1 1 0.2 t\nq1 Q0 d2 2 0.9 t\nq2\tQ0\td1\t1\t3e-1\tt\r\n")
+        assert [documents(each) for each in found.outputs] == [["d2", "d1"], ["d1"]]
+
+    def test_a_case_that_the_file_lacks_is_missing(self, tmp_path: Path) -> None:
+        found = run(tmp_path / "r", "q2 Q0 d1 1 0.2 t\n")
+        assert [each.status for each in found.outputs] == [OutputStatus.MISSING, OutputStatus.OK]
+
+    @pytest.mark.parametrize("score", ["nan", "inf", "-inf", "1e999"])
+    def test_a_score_that_is_no_number_fails_its_case_by_name(self, tmp_path: Path, score: str) -> None:
+        output = run(tmp_path / "r", f"q1 Q0 d1 1 1 t\nq1 Q0 d2 1 {score} t\n").outputs[0]
+        assert (output.status, output.non_finite) == (OutputStatus.FAILED, True)
+        assert "'d2'" in output.reason
+
+    @pytest.mark.parametrize(
+        ("text", "line", "said"),
+        [
+            ("q1 Q0 d1 1 0.2\n", 1, "5 columns"),
+            ("q1 Q0 d1 1 0.2 t\n\nq1 Q0 d 2 2 0.2 t\n", 3, "7 columns"),
+            ("q1 Q0 d1 1 high t\n", 1, "'high'"),
+            ("q1 Q0 d1 1 2 t\nq1 Q0 d2 1 2 t\nq1 Q0 d1 3 1 t\n", 3, "first at line 1"),
+        ],
+    )
+    def test_what_cannot_be_read_is_refused_with_its_line(
+        self, tmp_path: Path, text: str, line: int, said: str
+    ) -> None:
+        with pytest.raises(Misconfigured, match=said) as refused:
+            run(tmp_path / "r", text)
+        assert refused.value.subject == f"{tmp_path / 'r'} line {line}"
+
+    def test_strangers_are_counted_and_keep_their_place(self, tmp_path: Path) -> None:
+        """A document outside the corpus still takes a place of the ranking; rows of other queries are left out."""
+        found = run(tmp_path / "r", "q1 Q0 x 1 9 t\nq1 Q0 d1 2 8 t\nq9 Q0 d1 1 1 t\nq9 Q0 d2 1 1 t\n")
+        assert documents(found.outputs[0]) == ["x", "d1"]
+        assert {each.kind: each.count for each in found.remarks} == {"not-a-case": 2, "not-in-corpus": 1}
+
+    def test_no_file_is_not_found(self, tmp_path: Path) -> None:
+        cut = Cut(10, "expected", False)
+        with pytest.raises(NotFound):
+            replay(tmp_path / "no", "trec-run", case_ids=CASES, corpus=frozenset(), judged={}, cut=cut)
+
+
+class TestJsonLines:
+    def line(self, **keys: object) -> str:
+        return json.dumps(keys) + "\n"
+
+    def test_scores_by_document(self, tmp_path: Path) -> None:
+        found = run(tmp_path / "r", self.line(id="q1", scores={"d1": 1, "d2": 2.5}, note="x"), "jsonl")
+        assert documents(found.outputs[0]) == ["d2", "d1"]
+
+    def test_an_empty_ranking_is_an_output(self, tmp_path: Path) -> None:
+        output = run(tmp_path / "r", self.line(id="q1", scores={}), "jsonl").outputs[0]
+        assert (output.status, documents(output)) == (OutputStatus.OK, [])
+
+    def test_nan_fails_its_case(self, tmp_path: Path) -> None:
+        output = run(tmp_path / "r", '{"id": "q1", "scores": {"d1": NaN}}\n', "jsonl").outputs[0]
+        assert (output.status, output.non_finite) == (OutputStatus.FAILED, True)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"id": 7, "scores": {}}',
+            '{"id": "q1"}',
+            '{"id": "q1", "scores": {"d1": "2"}}',
+            '{"id": "q1", "scores": {"d1": true}}',
+            '{"id": "q1", "scores": {"d1": 1, "d1": 2}}',
+            '{"id": "q1", "scores": {}}\n{"id": "q1", "scores": {}}',
+            "[]",
+            "{",
+        ],
+    )
+    def test_what_cannot_be_read_is_refused_with_its_line(self, tmp_path: Path, text: str) -> None:
+        with pytest.raises(Misconfigured, match="line"):
+            run(tmp_path / "r", text + "\n", "jsonl")
