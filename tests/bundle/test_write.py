@@ -78,6 +78,14 @@ class TestSameBytes:
         assert written[0] == written[1]
         assert len(written[0][1]["evidence/rankings.parquet"]) > 1000
 
+    def test_the_list_has_an_order_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Not that in which a file system gives names."""
+        walk = Path.rglob
+        monkeypatch.setattr(Path, "rglob", lambda self, pattern: sorted(walk(self, pattern), reverse=True))
+        write(tmp_path / "b", {"b": 1, "a": 2, "B": 3}, {}, {"é.md": ""})
+        names = [line.split("  ")[1] for line in (tmp_path / "b" / SUMS).read_text(encoding="utf-8").splitlines()]
+        assert names == ["B.json", "a.json", "b.json", "é.md"]
+
     def test_the_folder_is_no_part_of_it(self, bundle: Path, tmp_path: Path) -> None:
         """Copied elsewhere it still holds."""
         shutil.copytree(bundle, tmp_path / "elsewhere")

@@ -119,6 +119,25 @@ class TestFolder:
             raise ValueError
         assert (tmp_path / "out" / "a.txt").read_text() == "old"
 
+    def test_a_renaming_that_fails_loses_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The old one is moved aside, never taken away before the new one stands."""
+        fill(tmp_path / "out", "old")
+        rename, calls = Path.rename, []
+
+        def fails_the_second_time(self: Path, target: Path) -> Path:
+            calls.append(self)
+            if len(calls) == 2:
+                raise OSError(errno.EIO, "input/output error")
+            return rename(self, target)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "rename", fails_the_second_time)
+            with pytest.raises(Stopped):
+                fill(tmp_path / "out", "new")
+        with pytest.raises(ValueError), new_folder(tmp_path / "out"):
+            raise ValueError
+        assert (tmp_path / "out" / "a.txt").read_text() == "old"
+
     def test_the_block_gets_an_empty_folder_beside_its_place(self, tmp_path: Path) -> None:
         """Beside, so that putting it in place is one renaming on one file system."""
         with new_folder(tmp_path / "deep" / "out") as part:

@@ -64,7 +64,8 @@ def write_values(connection: Connection) -> None:
          ("P@5", "q-a", 0.25, "scored"), ("P@5", "q-b", 0.25, "scored"))  # fmt: skip
     rows(connection, "case_metrics", {"run": RUN, "side": "parent", "release": "old"}, "metric case_id value status",
          ("RR@10", "q-b", 0.5, "scored"), ("RR@10", "q-a", 1.0, "scored"), ("RR@10", "q-c", 0.0, "scored"),
-         ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"))  # fmt: skip
+         ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"),
+         ("P@5", "q-d", 0.75, "scored"))  # fmt: skip
     summary = "slice metric value low high n_scored n_total n_groups"
     rows(connection, "summaries", {"run": RUN, "side": "candidate"}, summary,
          ("typos", "RR@10", 1.0, 0.5, 1.0, 1, 2, 1), ("all", "RR@10", 0.75, 0.5, 1.0, 2, 3, 1),

@@ -155,6 +155,17 @@ class TestWhoMayOpenIt:
             pass
 
 
+class TestAnotherVersion:
+    def test_a_store_with_other_tables(self, empty: Store) -> None:
+        """Misconfigured before anything is written: its rows would not be what they seem."""
+        note(empty)
+        with empty.writing() as connection:
+            connection.execute("UPDATE layout SET digest = 'of another version'")
+        with pytest.raises(Misconfigured, match="another version"):
+            note(empty, "decided")
+        assert steps(empty) == ["measured"]
+
+
 class TestReadingIsSealed:
     @pytest.mark.parametrize(
         "statement",
@@ -178,3 +189,10 @@ class TestReadingIsSealed:
                 connection.execute(statement.format(tmp_path)).fetchall()
             assert connection.execute("SELECT step FROM steps").fetchall() == [("decided",)]
         assert seen_by_python and sorted(tmp_path.rglob("*")) == before
+
+    def test_a_writer_does_not_see_pythons_variables_either(self, empty: Store) -> None:
+        """A table whose name is misspelt is an error there as well."""
+        seen_by_python = {"a": [1]}
+        with pytest.raises(duckdb.CatalogException), empty.writing() as connection:
+            connection.execute("SELECT * FROM seen_by_python")
+        assert seen_by_python

@@ -139,10 +139,10 @@ class TestCaseValues:
         assert list(found["RR@10"].scored) == [True, True, False, True]
 
     def test_metrics_of_unequal_length(self, small: Store) -> None:
-        """Each has its own cases: P@5 was measured on two of the parent's."""
+        """Each has its own cases: P@5 was measured on three of the parent's."""
         with small.reading() as connection:
             found = read.case_values(connection, RUN, "parent")
-        assert [list(each.case_ids) for each in found.values()] == [["q-b", "q-a"], ORDER]
+        assert [list(each.case_ids) for each in found.values()] == [["q-b", "q-a", "q-d"], ORDER]
 
     def test_nothing_measured_is_no_metric(self, small: Store) -> None:
         """Not an error: a run may be stored and not yet measured."""

