@@ -14,8 +14,6 @@ from harness.identity import text_digest
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
-SCRIPTS = ("schema.sql", "views.sql")
-
 # Replacement scans would let SQL read Python variables; the others keep SQL inside the store.
 QUIET: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
@@ -38,7 +36,8 @@ class Store:
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """One transaction: all of it is kept, or none.
 
-        Raises Stopped when another process holds the store or the disk is full.
+        Raises Stopped when another process holds the store or the disk is full, Misconfigured for what is no store
+        of this version.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +51,11 @@ class Store:
         connection = self._connect(read_only=False)
         try:
             connection.begin()
-            self._lay_out(connection)
+            if not self._is_laid_out(connection):
+                tables = _script("schema.sql")
+                connection.execute(tables)
+                connection.execute(_script("views.sql"))
+                connection.execute("INSERT INTO layout VALUES (?)", [text_digest(tables)])
             yield connection
             connection.commit()
         except (duckdb.IOException, duckdb.OutOfMemoryException) as stop:
@@ -69,14 +72,15 @@ class Store:
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A read-only connection whose SQL can reach nothing but the store.
 
-        Raises NotFound when there is no store yet, Stopped when another process is writing.
+        Raises NotFound when there is no store yet, Stopped when another process is writing, Misconfigured for what is
+        no store of this version.
         """
         if not self.path.exists():
             raise self._nothing("no store here")
         connection = self._connect(read_only=True)
         try:
             # A run that stopped in its first step leaves a file without tables.
-            if not connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'runs'").fetchall():
+            if not self._is_laid_out(connection):
                 raise self._nothing("a store without a finished step")
             yield connection
         finally:
@@ -90,19 +94,18 @@ class Store:
             mend="Run `harness run SUITE --candidate R --parent R` first, or name another one with --store.",
         )
 
-    def _lay_out(self, connection: Connection) -> None:
-        """Tables and views into a new store. Raises Misconfigured for a store with other tables."""
-        tables, views = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in SCRIPTS)
-        there = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'layout'").fetchall()
-        if not there:
-            connection.execute(tables)
-            connection.execute(views)
-            connection.execute("INSERT INTO layout VALUES (?)", [text_digest(tables)])
-        elif connection.execute("SELECT digest FROM layout").fetchall() != [(text_digest(tables),)]:
+    def _is_laid_out(self, connection: Connection) -> bool:
+        """False for a store without tables. Raises Misconfigured for one with other tables."""
+        tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+        if not tables:
+            return False
+        digests = connection.execute("SELECT digest FROM layout").fetchall() if "layout" in tables else []
+        if digests != [(text_digest(_script("schema.sql")),)]:
             raise Misconfigured(
                 str(self.path), found="a store that another version of harness wrote", expected="this version's tables",
                 mend="Move the file away (a run writes a new one), or name another store with --store.",
             )  # fmt: skip
+        return True
 
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         try:
@@ -121,6 +124,10 @@ class Store:
                 expected="a DuckDB file that this version can open",
                 mend="Move the file away (a run writes a new one), or name another store with --store.",
             ) from refusal
+
+
+def _script(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _first_line(error: Exception) -> str:

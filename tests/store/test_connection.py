@@ -156,14 +156,30 @@ class TestWhoMayOpenIt:
 
 
 class TestAnotherVersion:
-    def test_a_store_with_other_tables(self, empty: Store) -> None:
-        """Misconfigured before anything is written: its rows would not be what they seem."""
+    @pytest.mark.parametrize(
+        "change",
+        ["UPDATE layout SET digest = 'of another version'", "DROP TABLE layout", "DELETE FROM layout"],
+        ids=["another version", "before there were versions", "no version"],
+    )
+    def test_a_store_with_other_tables(self, empty: Store, change: str) -> None:
+        """Misconfigured for reader and writer, before a row is touched: it would not be what it seems."""
         note(empty)
         with empty.writing() as connection:
-            connection.execute("UPDATE layout SET digest = 'of another version'")
-        with pytest.raises(Misconfigured, match="another version"):
-            note(empty, "decided")
-        assert steps(empty) == ["measured"]
+            connection.execute(change)
+        for opening in (empty.reading, empty.writing):
+            with pytest.raises(Misconfigured, match="another version"), opening():
+                pass
+
+    def test_a_database_of_someone_else(self, empty: Store) -> None:
+        """Nothing of ours is written into it."""
+        empty.path.parent.mkdir()
+        with duckdb.connect(str(empty.path)) as connection:
+            connection.execute("CREATE TABLE runs (run INTEGER)")
+        for opening in (empty.reading, empty.writing):
+            with pytest.raises(Misconfigured), opening():
+                pass
+        with duckdb.connect(str(empty.path)) as connection:
+            assert connection.execute("SHOW TABLES").fetchall() == [("runs",)]
 
 
 class TestReadingIsSealed:
