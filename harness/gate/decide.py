@@ -88,10 +88,20 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
             f"{plain.reason}, too few to resample; up to {plain.changed_share:.1%} of groups may change, "
             f"a loss of up to {plain.largest_loss:.4f}: more than the margin {margin:g}"
         )
-        return replace(result, outcome=Outcome.UNDECIDED, reason=why, method="clopper-pearson over changed groups")
+        return replace(
+            result,
+            outcome=Outcome.UNDECIDED,
+            reason=why,
+            method=f"{cell.evidence.interval.method}; judged by clopper-pearson over changed groups",
+        )
     if plain:
         why = f"{plain.reason}; a loss of at most {plain.largest_loss:.4f} is within the margin {margin:g}"
-        return replace(result, outcome=Outcome.PASS, reason=why, method="clopper-pearson over changed groups")
+        return replace(
+            result,
+            outcome=Outcome.PASS,
+            reason=why,
+            method=f"{cell.evidence.interval.method}; judged by clopper-pearson over changed groups",
+        )
     if np.isnan(low):
         return replace(result, outcome=Outcome.UNDECIDED, reason=f"{_delta(cell)}, but its interval is undefined")
     if low >= -margin:
@@ -209,7 +219,8 @@ def _judged_gap(result: RuleResult, cells: Cells, policy: Policy) -> RuleResult:
         f"{result.reason}; but {judged} fell by {gap:.4f}, more than max_judged_gap {policy.max_judged_gap:g}: "
         "judge the queue in the report first"
     )
-    return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+    # Critical whatever the rule was: what would have failed the run must not pass it unread.
+    return replace(result, outcome=Outcome.UNDECIDED, reason=why, critical=True)
 
 
 def _unjudgeable(cell: Cell, policy: Policy) -> str | None:

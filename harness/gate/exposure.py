@@ -37,7 +37,7 @@ def record(suite_folder: Path, exposure: Exposure) -> Reading:
     """Writes a run's exposure, once, and says what it means for the decision."""
     path = suite_folder / LEDGER
     ledger.append(path, asdict(exposure))
-    entries = [entry for entry in ledger.read(path) if entry["data"] == exposure.data]
+    entries = [entry for entry in ledger.read(path) if entry.get("data") == exposure.data]
     runs = list(dict.fromkeys(entry["run"] for entry in entries))
     first = next(entry for entry in entries if entry["candidate"] == exposure.candidate)
     return Reading(ordinal=runs.index(exposure.run) + 1, changed_policy=first["policy"] != exposure.policy)

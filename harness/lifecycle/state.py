@@ -25,10 +25,12 @@ ORDER = tuple(State)
 
 
 def state(folder: Path, content_id: str) -> State:
-    """The furthest state that this content has reached; changed files are another content, and DRAFT again."""
-    reached = [
-        State(str(entry["state"])) for entry in ledger.read(folder / LEDGER) if entry["content_id"] == content_id
-    ]
+    """The furthest of our states that this content has reached; changed files are another content, and DRAFT again.
+
+    States that a deployment process added are its own, and passed over.
+    """
+    entries = [entry for entry in ledger.read(folder / LEDGER) if entry.get("content_id") == content_id]
+    reached = [State(str(entry["state"])) for entry in entries if entry.get("state") in ORDER]
     return max(reached, key=ORDER.index, default=State.DRAFT)
 
 

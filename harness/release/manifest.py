@@ -167,7 +167,9 @@ class Output(BaseModel):
 
     model_config = Strict
 
-    kind: Literal["vector", "rows", "sparse-vector", "score", "classes", "multilabel", "value", "tags", "span", "choice"]
+    kind: Literal[
+        "vector", "rows", "sparse-vector", "score", "classes", "multilabel", "value", "tags", "span", "choice"
+    ]  # fmt: skip
     dimension: Width
     labels: list[str] | None
     generic_labels: bool

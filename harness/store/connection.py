@@ -1,5 +1,6 @@
 """Opening the store: one writer or many readers, and one transaction for each finished step."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -52,10 +53,11 @@ class Store:
         try:
             connection.begin()
             if not self._is_laid_out(connection):
-                tables = _script("schema.sql")
-                connection.execute(tables)
+                connection.execute(_script("schema.sql"))
+                connection.execute("INSERT INTO layout VALUES (?, '')", [_digest("schema.sql")])
+            if connection.execute("SELECT views FROM layout").fetchall() != [(_digest("views.sql"),)]:
                 connection.execute(_script("views.sql"))
-                connection.execute("INSERT INTO layout VALUES (?)", [text_digest(tables)])
+                connection.execute("UPDATE layout SET views = ?", [_digest("views.sql")])
             yield connection
             connection.commit()
         except (duckdb.IOException, duckdb.OutOfMemoryException) as stop:
@@ -100,7 +102,7 @@ class Store:
         if not tables:
             return False
         digests = connection.execute("SELECT digest FROM layout").fetchall() if "layout" in tables else []
-        if digests != [(text_digest(_script("schema.sql")),)]:
+        if digests != [(_digest("schema.sql"),)]:
             raise Misconfigured(
                 str(self.path), found="a store that another version of harness wrote", expected="this version's tables",
                 mend="Move the file away (a run writes a new one), or name another store with --store.",
@@ -128,6 +130,11 @@ class Store:
 
 def _script(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _digest(name: str) -> str:
+    """Of what a script does: its comments and blanks are no part of it."""
+    return text_digest(" ".join(re.sub("--[^\n]*", "", _script(name)).split()))
 
 
 def _first_line(error: Exception) -> str:

@@ -64,7 +64,10 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
         statements = connection.extract_statements(f'SELECT "{position}" FROM cases WHERE ({where}\n) ORDER BY 1')
         if len(statements) != 1:
             raise duckdb.ParserException("more than one statement")
-        return [case_ids[row[0]] for row in connection.execute(statements[0]).fetchall()]
+        first, again = (connection.execute(statements[0]).fetchall() for _ in range(2))
+        if first != again:
+            raise duckdb.InvalidInputException("the condition picks other cases each time, as random() does")
+        return [case_ids[row[0]] for row in first]
     except (duckdb.Error, UnicodeEncodeError) as refusal:
         raise Misconfigured(
             subject,

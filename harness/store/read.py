@@ -96,7 +96,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
         )  # fmt: skip
     if len(rows) > 1:
         raise Misconfigured(
-            f"run {name!r}", found=f"{len(rows)} runs begin so: {', '.join(row[0][:16] for row in rows)}",
+            f"run {name!r}", found=f"several runs begin so: {', '.join(row[0][:16] for row in rows)}",
             expected="a prefix that only one run has", mend="Give more digits.",
         )  # fmt: skip
     row = dict(zip(RunRecord.__dataclass_fields__, rows[0], strict=True))

@@ -1,8 +1,9 @@
 -- One row per thing that happened, keyed so that a step done twice leaves one copy.
 -- IDs are VARCHAR everywhere: "007", "1e2" and "100" are three IDs.
 
-CREATE TABLE IF NOT EXISTS layout (       -- the digest of this file, by which a store of another version is known
-    digest VARCHAR NOT NULL
+CREATE TABLE IF NOT EXISTS layout (       -- digests of this file, by which a store of another version is known, and of the views
+    digest VARCHAR NOT NULL,
+    views  VARCHAR NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS suites (
