@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -58,8 +60,9 @@ def demo(
     from harness.report.terminal import print_answer
 
     for answer, told in zip(answers, ("A release that reads further than its parent:", PLANNED), strict=True):
-        typer.echo(f"\n{told}\n")
-        print_answer(answer)
+        with _reader_may_leave():
+            typer.echo(f"\n{told}\n")
+            print_answer(answer)
 
 
 @app.command()
@@ -144,9 +147,12 @@ def verify(
     if as_json:
         _print_json(result.as_record())
     else:
-        for finding in result.findings:
-            typer.echo(f"{finding.kind:8} {finding.path}   {finding.detail}")
-        typer.echo("the bundle holds" if result.ok else f"{len(result.findings)} findings: do not deploy this bundle")
+        with _reader_may_leave():
+            for finding in result.findings:
+                typer.echo(f"{finding.kind:8} {finding.path}   {finding.detail}")
+            typer.echo(
+                "the bundle holds" if result.ok else f"{len(result.findings)} findings: do not deploy this bundle"
+            )
     raise typer.Exit(0 if result.ok else 4)
 
 
@@ -161,7 +167,9 @@ def sql(
     from harness.verb.sql import print_rows
     from harness.verb.sql import sql as verb
 
-    print_rows(verb(text, store=store), "json" if as_json else format.value)
+    found = verb(text, store=store)
+    with _reader_may_leave():
+        print_rows(found, "json" if as_json else format.value)
 
 
 @app.command()
@@ -173,8 +181,9 @@ def runs(store: StorePath = None, as_json: AsJson = False) -> None:
     if as_json:
         _print_json({"runs": [entry.as_record() for entry in found]})
         return
-    for entry in found:
-        typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} against {entry.parent}")
+    with _reader_may_leave():
+        for entry in found:
+            typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} against {entry.parent}")
 
 
 def main() -> None:
@@ -187,9 +196,6 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted; what is finished is kept", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
     except Exception as fault:
         if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
             usage = Misconfigured(
@@ -220,7 +226,8 @@ def _answer(answer: "Answer", as_json: bool) -> None:
     else:
         from harness.report.terminal import print_answer
 
-        print_answer(answer)
+        with _reader_may_leave():
+            print_answer(answer)
     raise typer.Exit(answer.exit_code)
 
 
@@ -230,9 +237,21 @@ def _suite(record: dict[str, Json], as_json: bool, word: str) -> None:
         return
     from harness.report.terminal import print_suite
 
-    print_suite(record, word)
+    with _reader_may_leave():
+        print_suite(record, word)
 
 
 def _print_json(value: Json) -> None:
     # ASCII escapes: what comes out is the same whatever the terminal's encoding.
-    typer.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
+    with _reader_may_leave():
+        typer.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """A reader such as `head` that closes the pipe changes no exit code."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from harness.compare.group import Codes
-from harness.compare.interval import Interval, clopper_pearson, no_spread
+from harness.compare.interval import Interval, clopper_pearson, largest_share, no_spread
 from harness.compare.statistic import AnyStatistic, Paired, as_mean
 
 FEW_CHANGED_GROUPS = 10
@@ -35,8 +35,9 @@ class DeltaEvidence:
 class Degenerate:
     """Evidence that a bootstrap cannot judge, with a bound that does not need one.
 
-    `changed_share` bounds from above the share of groups, in the population, on which the two sides differ;
-    `largest_loss` is that share times the metric's largest possible loss. Where it exceeds the margin the rule is
+    `changed_share` bounds from above the share of cases, in the population, on which the two sides differ: the bound
+    on the share of groups, with every changed group as large as the largest. `largest_loss` is that share times the
+    metric's largest possible loss. Where it exceeds the margin the rule is
     undecided, but for `every_group_beyond`: all groups lost alike, and more than the margin.
     """
 
@@ -111,7 +112,7 @@ def degenerate(
     spreadless = no_spread(left_out)
     if not spreadless and changed >= FEW_CHANGED_GROUPS:
         return None
-    share = clopper_pearson(changed, g, level).high
+    share = largest_share(clopper_pearson(changed, g, level).high, groups)
     loss = -paired.value() if higher_is_better else paired.value()
     return Degenerate(
         reason="no spread between groups" if spreadless and changed else f"{changed} of {g} groups changed",

@@ -103,6 +103,13 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
     return Interval(low, high, "wilson", 0)
 
 
+def largest_share(of_groups: float, groups: Codes) -> float:
+    """The greatest share of cases that a share of groups can hold, where each is as large as the largest in [n]."""
+    sizes = np.bincount(groups)
+    n_groups = np.count_nonzero(sizes)
+    return float(min(1.0, of_groups * n_groups * sizes.max() / sizes.sum()))
+
+
 def no_spread(left_out: Floats) -> bool:
     """Whether leaving out any group [p] leaves the statistic where it is."""
     return bool(np.ptp(left_out) <= 1e-12 * max(1.0, float(np.abs(left_out).max())))
@@ -117,7 +124,7 @@ def _without_draws(side: Side, level: float) -> Interval | None:
     if not no_spread(left_out):
         return None
     value = side.statistic.value()
-    share = clopper_pearson(0, len(present), level).high
+    share = largest_share(clopper_pearson(0, len(present), level).high, side.groups)
     return Interval(
         value - share * (value - side.lowest),
         value + share * (side.highest - value),

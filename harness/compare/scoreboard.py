@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from harness.compare.align import join
 from harness.compare.draw import Resample
-from harness.compare.evidence import DeltaEvidence, delta_evidence
+from harness.compare.evidence import DeltaEvidence, delta_evidence, standard_error
 from harness.compare.group import Bools, Codes
 from harness.compare.interval import Interval, Method, Side, bootstrap_many, side_intervals
 from harness.compare.statistic import Grouped, Mean, Paired
@@ -42,18 +42,22 @@ class Population:
 
     def n_groups(self, members: Bools) -> int:
         """How many groups have a case among the members [n]."""
-        return len(np.unique(self.groups[members]))
+        return int(np.count_nonzero(np.bincount(self.groups[members])))
 
 
 @dataclass(frozen=True, slots=True)
 class SideCell:
-    """One side on one slice and metric. `value` None where no case is scored; `n_total` is without not-applicable."""
+    """One side on one slice and metric. `value` and `se`, by group, None where no case is scored.
+
+    `n_total` is without not-applicable cases.
+    """
 
     value: float | None
     interval: Interval | None
     n_scored: int
     n_total: int
     n_groups: int
+    se: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +94,7 @@ def scoreboard(
     level: float,
 ) -> dict[tuple[str, str], Cell]:
     """Cells by (slice, metric), slices outermost. Raises Unpairable where a side lacks a promotion case."""
-    sides = [{name: _columns(population, side[name]) for name in candidate} for side in (candidate, parent) if side]
+    sides = [_columns(population, side, list(candidate)) for side in (candidate, parent) if side]
     keys = [(name, metric) for name in population.slices for metric in candidate]
     summaries = [_summaries(population, side, keys, resample, method, level) for side in sides]
     pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
@@ -114,15 +118,23 @@ def scoreboard(
     return cells
 
 
-def _columns(population: Population, values: CaseValues) -> _Columns:
-    stays = np.isin(values.case_ids.astype(str), population.case_ids.astype(str))
-    place = join(population.case_ids, values.case_ids[stays], values.metric)
-    status = values.status[stays][place]
-    scored = status == Status.SCORED
-    return _Columns(
-        np.where(scored, values.values[stays][place], np.nan),
-        np.asarray(status != Status.NOT_APPLICABLE, dtype=bool),
-    )
+def _columns(population: Population, side: Mapping[str, CaseValues], names: Sequence[str]) -> dict[str, _Columns]:
+    """Every metric in the population's order. Metrics measured over the same cases are joined once."""
+    joined: dict[int, NDArray[np.intp]] = {}
+    columns = {}
+    for name in names:
+        values = side[name]
+        if id(values.case_ids) not in joined:
+            wanted = set(population.case_ids)
+            stays = np.flatnonzero([case in wanted for case in values.case_ids])
+            joined[id(values.case_ids)] = stays[join(population.case_ids, values.case_ids[stays], name)]
+        place = joined[id(values.case_ids)]
+        status = values.status[place]
+        columns[name] = _Columns(
+            np.where(status == Status.SCORED, values.values[place], np.nan),
+            np.asarray(status != Status.NOT_APPLICABLE, dtype=bool),
+        )
+    return columns
 
 
 def _summaries(
@@ -134,16 +146,21 @@ def _summaries(
     level: float,
 ) -> dict[tuple[str, str], SideCell]:
     scored = {key: population.slices[key[0]] & ~np.isnan(side[key[1]].values) for key in keys}
-    some = [key for key in keys if scored[key].any()]
-    sides = [Side(Mean(side[key[1]].values[scored[key]]), population.groups[scored[key]]) for key in some]
-    intervals = dict(zip(some, side_intervals(sides, resample=resample, method=method, level=level), strict=True))
+    asked = {
+        key: Side(Mean(side[key[1]].values[scored[key]]), population.groups[scored[key]])
+        for key in keys
+        if scored[key].any()
+    }
+    found = side_intervals(list(asked.values()), resample=resample, method=method, level=level)
+    intervals = dict(zip(asked, found, strict=True))
     return {
         key: SideCell(
-            value=Mean(side[key[1]].values[scored[key]]).value() if key in intervals else None,
+            value=asked[key].statistic.value() if key in asked else None,
             interval=intervals.get(key),
             n_scored=int(scored[key].sum()),
             n_total=int((population.slices[key[0]] & side[key[1]].applicable).sum()),
             n_groups=population.n_groups(scored[key]),
+            se=standard_error(asked[key].statistic, asked[key].groups) if key in asked else None,
         )
         for key in keys
     }

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ JsonObject: TypeAlias = dict[str, JsonValue]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 LISTED = 3
+_BLANKS = re.compile("[ \t]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ def read_lines(path: Path) -> Iterator[Line]:
         ) from None  # fmt: skip
     except OSError as error:
         refuse(path, error.strerror or str(error), "a file that can be read", "Mend the path or the permissions.")
+
+
+def split_columns(line: Line) -> list[str]:
+    """The parts of a line between blanks and tabs. Not str.split(): an ID may hold another Unicode space."""
+    return _BLANKS.split(line.text.strip(" \t"))
 
 
 def read_objects(path: Path, *, constants: bool = False) -> Iterator[Entry]:

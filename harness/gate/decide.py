@@ -118,7 +118,7 @@ def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     alone = replace(cell, parent=None)  # a floor judges the candidate's own interval, whatever the parent lacks
     result = replace(
         _blank(rule, None), value=side.value, parent_value=cell.parent.value if cell.parent else None,
-        n_cases=side.n_scored, n_groups=side.n_groups,
+        n_cases=side.n_scored, n_groups=side.n_groups, mde=_mde(side.se, (1 - policy.uncertainty.level) / 2),
     )  # fmt: skip
     if why := _unjudgeable(alone, policy):
         return replace(result, outcome=Outcome.UNDECIDED, reason=why)
@@ -152,20 +152,19 @@ def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random
     for cell, raw, family in zip(members, p, adjusted, strict=True):
         result = RuleResult(
             id=f"guard:{cell.slice}:{cell.metric}", kind="guard", metric=cell.metric, slice=cell.slice,
-            outcome=Outcome.PASS, reason="", critical=cell.slice in policy.critical, margin=margin,
+            outcome=Outcome.PASS, reason="", critical=cell.slice in (ALL, *policy.critical), margin=margin,
         )  # fmt: skip
         result = _with_delta(result, cell)
         result = replace(result, p=None if np.isnan(raw) else float(raw), p_adjusted=float(family))
         if cell.evidence:
-            result = replace(result, mde=_finite(mde(cell.evidence.se, alpha / len(members))))
-        if lacking := _lacking(cell, policy):
-            results.append(replace(result, outcome=Outcome.UNDECIDED, reason=lacking))
-        elif family <= alpha:
-            why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} over {len(members)} guards"
+            result = replace(result, mde=_mde(cell.evidence.se, alpha / len(members)))
+        unpaired = f"; {lacking}" if (lacking := _lacking(cell)) else ""
+        if family <= alpha:
+            why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} over {len(members)} guards{unpaired}"
             results.append(replace(result, outcome=Outcome.FAIL, reason=why))
         else:
             seen = f"{_delta(cell)}, p {family:.2g} over {len(members)} guards" if cell.paired else "no pair of cases"
-            results.append(replace(result, reason=f"not shown worse: {seen}"))
+            results.append(replace(result, reason=f"not shown worse: {seen}{unpaired}"))
     return results
 
 
@@ -187,19 +186,24 @@ def _always(policy: Policy, population: Population, flags: Flags) -> list[RuleRe
         _invariant(Rule(id=f"always:{count}", kind="invariant", metric=count, value=0.0), population, flags)
         for count in ("failed", "non-finite")
     ]
-    lacking = flags.candidate["missing"] | flags.parent_lacks
+    missing = flags.candidate["missing"] | flags.parent["missing"]
+    lacking = missing | flags.parent["failed"]
     result = RuleResult(
         id="always:missing", kind="invariant", metric="missing", slice=ALL, outcome=Outcome.PASS, critical=True,
-        reason="every case has an output on both sides", value=float(lacking.sum()), n_cases=len(lacking),
+        reason="every case has its output", value=float(lacking.sum()), n_cases=len(lacking),
         n_groups=population.n_groups(population.slices[ALL]),
     )  # fmt: skip
     if lacking.any():
-        candidate, parent = int(flags.candidate["missing"].sum()), int(flags.parent_lacks.sum())
-        seen = f"{candidate} cases without an output of the candidate, {parent} without one of the parent"
-        zero = policy.missing == "zero"
+        counts = {
+            "missing on the candidate's side": flags.candidate["missing"],
+            "missing on the parent's": flags.parent["missing"],
+            "failed on the parent's": flags.parent["failed"],
+        }
+        seen = ", ".join(f"{int(flag.sum())} cases {what}" for what, flag in counts.items() if flag.any())
+        scored = policy.missing == "zero" and not flags.parent["failed"].any()
         result = replace(
-            result, outcome=Outcome.PASS if zero else Outcome.UNDECIDED,
-            reason=f"{seen}; the suite scores a missing case 0" if zero else seen,
+            result, outcome=Outcome.PASS if scored else Outcome.UNDECIDED,
+            reason=f"{seen}; the suite scores a missing case 0" if scored else seen,
         )  # fmt: skip
     return [*results, result]
 
@@ -220,18 +224,18 @@ def _judged_gap(result: RuleResult, cells: Cells, policy: Policy) -> RuleResult:
         "judge the queue in the report first"
     )
     # Critical whatever the rule was: what would have failed the run must not pass it unread.
-    return replace(result, outcome=Outcome.UNDECIDED, reason=why, critical=True)
+    return replace(result, outcome=Outcome.UNDECIDED, reason=why, critical=True, awaits_judging=True)
 
 
 def _unjudgeable(cell: Cell, policy: Policy) -> str | None:
-    if lacking := _lacking(cell, policy):
+    if lacking := _lacking(cell):
         return lacking
     groups = len(np.unique(cell.groups)) if cell.parent else cell.candidate.n_groups
     least = max(FEWEST_GROUPS, policy.min_support.get(cell.slice, FEWEST_GROUPS))
     return f"{groups} groups; fewer than {least} decide nothing" if groups < least else None
 
 
-def _lacking(cell: Cell, policy: Policy) -> str | None:
+def _lacking(cell: Cell) -> str | None:
     """Why a slice has cases that cannot be paired: a mean over the others would hide them."""
     for name, side in (("candidate", cell.candidate), ("parent", cell.parent)):
         if side and side.n_scored < side.n_total:
@@ -255,6 +259,10 @@ def _blank(rule: Rule, margin: float | None) -> RuleResult:
         id=rule.id, kind=rule.kind, metric=rule.metric, slice=rule.slice, outcome=Outcome.UNDECIDED, reason="",
         critical=rule.critical, margin=margin if rule.kind == "no-worse" else rule.value,
     )  # fmt: skip
+
+
+def _mde(se: float | None, alpha: float) -> float | None:
+    return None if se is None else _finite(mde(se, alpha))
 
 
 def _delta(cell: Cell) -> str:

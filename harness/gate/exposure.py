@@ -1,6 +1,8 @@
 """Who has seen the promotion outcomes: a test set that is read again and again is no longer one.
 
 `exposures.jsonl` lies in the suite's folder; one line for each run, written before its promotion outcomes are read.
+All of its lines count, whatever data they were read on: else a changed judgement would make every reading the first,
+and every change of rules an innocent one. A new set of promotion cases is a new suite, with a ledger of its own.
 """
 
 from dataclasses import asdict, dataclass
@@ -37,7 +39,7 @@ def record(suite_folder: Path, exposure: Exposure) -> Reading:
     """Writes a run's exposure, once, and says what it means for the decision."""
     path = suite_folder / LEDGER
     ledger.append(path, asdict(exposure))
-    entries = [entry for entry in ledger.read(path) if entry.get("data") == exposure.data]
-    runs = list(dict.fromkeys(entry["run"] for entry in entries))
-    first = next(entry for entry in entries if entry["candidate"] == exposure.candidate)
-    return Reading(ordinal=runs.index(exposure.run) + 1, changed_policy=first["policy"] != exposure.policy)
+    entries = ledger.read(path)
+    runs = list(dict.fromkeys(entry.get("run") for entry in entries))
+    first = next(entry for entry in entries if entry.get("candidate") == exposure.candidate)
+    return Reading(ordinal=runs.index(exposure.run) + 1, changed_policy=first.get("policy") != exposure.policy)

@@ -37,13 +37,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flags:
-    """Per promotion case, what happened besides the value. Shapes: each [n] bool, by count name.
-
-    `parent_lacks`: the parent has no output.
-    """
+    """Per promotion case, what happened besides the value. Shapes: each [n] bool, by the name of the count."""
 
     candidate: Mapping[str, NDArray[np.bool_]]
-    parent_lacks: NDArray[np.bool_]
+    parent: Mapping[str, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)

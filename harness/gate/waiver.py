@@ -4,7 +4,7 @@
 would otherwise stand there and be forgotten.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -59,8 +59,14 @@ def read(suite_folder: Path, now: datetime) -> tuple[Waiver, ...]:
     return waivers
 
 
-def apply(results: Sequence[RuleResult], waivers: Sequence[Waiver], subject: str) -> tuple[RuleResult, ...]:
-    """The results with each waived FAIL reported WAIVED. Raises Misconfigured for a waiver that meets no FAIL."""
+def apply(
+    results: Sequence[RuleResult], waivers: Sequence[Waiver], others: Collection[str], subject: str
+) -> tuple[RuleResult, ...]:
+    """The results with each waived FAIL reported WAIVED.
+
+    `others` are findings of other runs: a suite judges many candidates, and a waiver is for one of them.
+    Raises Misconfigured for a waiver that meets no FAIL here and none of theirs.
+    """
     unmatched = list(waivers)
     waived = []
     for result in results:
@@ -72,8 +78,7 @@ def apply(results: Sequence[RuleResult], waivers: Sequence[Waiver], subject: str
             reason = f"waived by {waiver.approver} until {until}: {waiver.reason} ({result.reason})"
             result = replace(result, outcome=Outcome.WAIVED, reason=reason)
         waived.append(result)
-    if unmatched:
-        left = unmatched[0]
+    if left := next((each for each in unmatched if each.finding not in others), None):
         raise Misconfigured(
             f"{subject}: the waiver of {left.rule} on {left.slice}",
             found=f"no FAIL with the finding {left.finding[:16]}",

@@ -16,7 +16,8 @@ class RuleResult:
     """One rule's outcome with its evidence; None where a figure does not apply.
 
     `low` and `high` bound the delta where there is one, else the value. `method` names how they were found.
-    `finding` is the digest by which a waiver names this FAIL.
+    `finding` is the digest by which a waiver names this FAIL. `awaits_judging`: it would have
+    failed, but may have failed for want of judgements.
     """
 
     id: str
@@ -39,6 +40,7 @@ class RuleResult:
     mde: float | None = None
     method: str | None = None
     finding: str | None = None
+    awaits_judging: bool = False
 
 
 @dataclass(frozen=True, slots=True)

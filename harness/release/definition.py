@@ -1,26 +1,64 @@
-"""The schema of `release.toml`, the file in which a person says what a release is."""
+"""The schema of `release.toml`, the file in which a person says what a release is.
 
+A model's folder says most of it. What is asked for here is what no folder can say.
+"""
+
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.file.toml import nearest
+from harness.release.manifest import Regression, ScoreType, Training, Window
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Text = Annotated[str, Field(min_length=1)]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
-Interaction: TypeAlias = Literal["bi", "cross", "late", "sparse", "two-stage", "fusion", "recorded"]
+Interaction: TypeAlias = Literal["bi", "cross", "late", "sparse", "head", "two-stage", "fusion", "recorded"]
 Format: TypeAlias = Literal["trec-run", "jsonl", "squad", "conll"]
-ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
+OutputKind: TypeAlias = Literal["classes", "multilabel", "value", "tags", "span", "choice"]
+
+# The tables that say where an interaction's outputs come from: exactly one of them stands in a file.
+ORIGINS: Mapping[str, tuple[str, ...]] = {
+    "bi": ("model", "pair"),
+    "cross": ("model",),
+    "late": ("model",),
+    "sparse": ("model",),
+    "head": ("model",),
+    "two-stage": ("stages",),
+    "fusion": ("fusion",),
+    "recorded": ("recorded",),
+}
+ABOUT_A_MODEL = ("input", "prompts", "override", "output", "training", "runtime")
+# A pair of texts has no sides of its own, and a lone text none at all.
+WITHOUT_PROMPTS = ("cross", "head")
 
 
 class Model(BaseModel):
-    """Where the model folder is: `package:NAME/FOLDER`, `path:FOLDER` from the release's own, `hf:ORG/NAME@COMMIT`."""
+    """Where the model folder is: `package:NAME/FOLDER`, `path:FOLDER` from the release's own, `hf:ORG/NAME@COMMIT`.
+
+    `revision` and `task_revision` are whatever names the training; `visibility` and `final_norm` are asked for where
+    the architecture is not one that this version knows.
+    """
 
     model_config = Strict
 
-    source: Annotated[str, Field(pattern=r"^(package:[A-Za-z_]\w*(/.+)?|path:.+|hf:[^/@]+/[^/@]+@[0-9a-f]{40})$")]
+    source: Annotated[str, Field(pattern=r"^(package:[A-Za-z_]\w*(/.+)?|path:.+|hf:[^/@]+/[^/@]+@.+)$")]
+    revision: Text | None = None
+    task_revision: Text | None = None
+    visibility: Literal["bidirectional", "causal", "causal-made-bidirectional"] | None = None
+    final_norm: bool | None = None
+
+    @field_validator("source")
+    @classmethod
+    def _a_commit_and_no_branch(cls, source: str) -> str:
+        place, _, commit = source.partition("@")
+        if place.startswith("hf:") and not (len(commit) == 40 and set(commit) <= set("0123456789abcdef")):
+            raise ValueError(
+                f"{commit!r} is a branch or tag, which moves; name the commit by its 40 hexadecimal digits"
+            )
+        return source
 
     @property
     def scheme(self) -> str:
@@ -32,11 +70,12 @@ class Model(BaseModel):
 
 
 class Input(BaseModel):
-    """`max_length` counts the model's own tokens, special ones included."""
+    """`max_length` counts the model's own tokens, special ones included; a longer text is cut, or read in windows."""
 
     model_config = Strict
 
     max_length: Annotated[int, Field(gt=0)] | None = None
+    window: Window | None = None
 
 
 class SidePrompts(BaseModel):
@@ -77,12 +116,110 @@ class ReadoutOverride(BaseModel):
     pooling: PoolingMode | None = None
 
 
+class ScoreOverride(BaseModel):
+    model_config = Strict
+
+    type: Literal["cosine", "dot"] | None = None
+
+
 class Override(BaseModel):
     """What departs from the model folder's own files."""
 
     model_config = Strict
 
     readout: ReadoutOverride = ReadoutOverride()
+    score: ScoreOverride = ScoreOverride()
+
+
+class Output(BaseModel):
+    """What a head's numbers are called. `labels` in the order of its rows; `transitions` is a file of a CRF's."""
+
+    model_config = Strict
+
+    kind: OutputKind | None = None
+    labels: Annotated[list[Text], Field(min_length=1)] | None = None
+    null: Text | None = None
+    decoder: Literal["constrained", "crf"] | None = None
+    transitions: Text | None = None
+    regression: Regression | None = None
+
+    @model_validator(mode="after")
+    def _transitions_are_a_crfs(self) -> "Output":
+        if (self.transitions is None) == (self.decoder == "crf"):
+            raise ValueError("`transitions` names the file of a CRF: `decoder = \"crf\"` needs it, and no other has it")
+        return self
+
+
+class Score(BaseModel):
+    """`threshold`: one, or one for each label. `type`: what a head's numbers are said to be."""
+
+    model_config = Strict
+
+    type: Literal["logit", "probability"] | None = None
+    temperature: Annotated[float, Field(gt=0)] | None = None
+    threshold: float | list[float] | None = None
+
+
+class CalibratorFile(BaseModel):
+    """`path` counts from the release folder."""
+
+    model_config = Strict
+
+    path: Text
+
+
+class Runtime(BaseModel):
+    """What the release says that it runs on."""
+
+    model_config = Strict
+
+    backend: Text | None = None
+    device: Text | None = None
+    parameters: Text | None = None
+    compute: Text | None = None
+    accumulation: Text | None = None
+    threads: Annotated[int, Field(gt=0)] | None = None
+    export: Text | None = None
+
+
+class Rollback(BaseModel):
+    model_config = Strict
+
+    compatible: bool
+
+
+class Pair(BaseModel):
+    """Two releases, each the encoder of one side."""
+
+    model_config = Strict
+
+    query: Name
+    document: Name
+
+
+class Stages(BaseModel):
+    """Two releases, and how many of the first one's documents the second one is given."""
+
+    model_config = Strict
+
+    retriever: Name
+    reranker: Name
+    depth: Annotated[int, Field(gt=0)]
+
+
+class Fusion(BaseModel):
+    """Releases by name: the weight of each one's scores, and how they are scaled before they are added up."""
+
+    model_config = Strict
+
+    weights: Annotated[dict[Name, float], Field(min_length=2)]
+    scales: dict[Name, Literal["none", "min-max", "z-score", "reciprocal-rank"]]
+
+    @model_validator(mode="after")
+    def _of_the_same_releases(self) -> "Fusion":
+        if self.weights.keys() != self.scales.keys():
+            raise ValueError("`weights` and `scales` name the same releases")
+        return self
 
 
 class Recorded(BaseModel):
@@ -110,7 +247,9 @@ class Recorded(BaseModel):
 
 
 class ReleaseDefinition(BaseModel):
-    """release.toml as written. A `bi` release names a model, a `recorded` one a file of outputs, and neither both."""
+    """release.toml as written. What its outputs come from stands in one table: [model], [pair] (two encoders),
+    [stages], [fusion] or [recorded].
+    """
 
     model_config = Strict
 
@@ -119,40 +258,61 @@ class ReleaseDefinition(BaseModel):
     parent: Name | None = None
     interaction: Interaction
     model: Model | None = None
+    pair: Pair | None = None
+    stages: Stages | None = None
+    fusion: Fusion | None = None
+    recorded: Recorded | None = None
     input: Input = Input()
     prompts: PromptTable = PromptTable()
     override: Override = Override()
-    recorded: Recorded | None = None
+    output: Output = Output()
+    score: Score = Score()
+    training: Training | None = None
+    runtime: Runtime = Runtime()
+    calibrator: CalibratorFile | None = None
+    rollback: Rollback | None = None
+    tests: list[Text] = []
 
     @model_validator(mode="before")
     @classmethod
-    def _other_kinds_have_other_keys(cls, written: Any) -> Any:
-        # An unsupported interaction is the finding then, not that its keys are unknown here.
-        if isinstance(written, dict) and written.get("interaction") not in ("bi", "recorded"):
-            return {key: value for key, value in written.items() if key in ("schema", "name", "interaction")}
+    def _stages_at_the_top(cls, written: Any) -> Any:
+        """A two-stage release names its stages beside its own name."""
+        keys = ("retriever", "reranker", "depth")
+        if isinstance(written, dict) and written.get("interaction") == "two-stage" and "stages" not in written:
+            stages = {key: written[key] for key in keys if key in written}
+            return {key: value for key, value in written.items() if key not in keys} | {"stages": stages}
         return written
-
-    @field_validator("interaction")
-    @classmethod
-    def _supported(cls, interaction: Interaction) -> Interaction:
-        if interaction not in ("bi", "recorded"):
-            raise ValueError(f"{interaction!r} is not supported by this version, only 'bi' and 'recorded' are")
-        return interaction
 
     @model_validator(mode="after")
     def _whole(self) -> "ReleaseDefinition":
         if self.parent == self.name:
             raise ValueError("a release cannot be its own `parent`")
-        needed, barred = ("model", "recorded") if self.interaction == "bi" else ("recorded", "model")
-        if getattr(self, needed) is None:
-            raise ValueError(f"a {self.interaction} release needs [{needed}]")
-        if getattr(self, barred) is not None:
-            raise ValueError(f"a {self.interaction} release has no [{barred}]")
-        if self.interaction == "recorded":
-            for table in ("input", "prompts", "override"):
-                if table in self.model_fields_set:
-                    raise ValueError(f"a recorded release has no [{table}]: how its outputs were made is not observed")
+        origins = ORIGINS[self.interaction]
+        every = {origin for some in ORIGINS.values() for origin in some}
+        there = [origin for origin in sorted(every) if getattr(self, origin) is not None]
+        for origin in there:
+            if origin not in origins:
+                raise ValueError(f"a {self.interaction} release has no [{origin}]")
+        if not there:
+            raise ValueError(f"a {self.interaction} release needs {' or '.join(f'[{each}]' for each in origins)}")
+        if len(there) > 1:
+            raise ValueError(f"a release has one of {' and '.join(f'[{each}]' for each in there)}, not both")
+        self._fits_its_origin(there[0])
         return self
+
+    def _fits_its_origin(self, origin: str) -> None:
+        for table in ABOUT_A_MODEL if origin != "model" else ():
+            if table in self.model_fields_set:
+                reason = "how its outputs were made is not observed" if origin == "recorded" else "its members say that"
+                raise ValueError(f"a {self.interaction} release has no [{table}]: {reason}")
+        if "prompts" in self.model_fields_set and self.interaction in WITHOUT_PROMPTS:
+            raise ValueError(f"a {self.interaction} release has no [prompts]: its texts have no sides")
+        if self.override != Override() and self.interaction != "bi":
+            raise ValueError("only a bi release has an [override]")
+        if self.output != Output() and self.interaction not in ("head", "cross"):
+            raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
+        if self.score.type is not None and self.interaction != "head":
+            raise ValueError(f"the score type of a {self.interaction} release is its model's own")
 
     def prompts_for(self, suite_name: str | None = None) -> SidePrompts:
         """What release.toml says of the prompts on one suite; without a name, on a suite that it doesn't mention."""

@@ -17,14 +17,16 @@ Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=T
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Width = Annotated[int, Field(gt=0)]
 Side: TypeAlias = Literal["query", "document", "pair", "text"]
-PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
+PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "sum"]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
 
 
 class Artifact(BaseModel):
     """What was trained. Digests by path in the model folder; `adapter` weights count as the backbone's.
 
-    `visibility` is which positions a row may attend to. `revision` and `task_revision` as declared.
+    `head` is what turns contextual rows straight into scores, as `FILE#GROUP` where a file holds more than it; the
+    weights of what makes a vector are its projections'. `config` is the model's configuration without what is said
+    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `visibility` is which positions a row may attend to. `revision` and `task_revision` as declared.
     """
 
     model_config = Strict
@@ -52,7 +54,8 @@ class Window(BaseModel):
 class Input(BaseModel):
     """From a text to token IDs. `prompts` by side, put before the text as they are; `template` names how pairs join.
 
-    `max_length` is the effective one, special tokens included. `truncated_first`: of a pair, the side cut first.
+    `suite_prompts`: the prompts on those suites where they depart from `prompts`. `normaliser` as the tokenizer states
+    it, long strings by their digest. `special_tokens`: IDs by role, where the tokenizer's files give one. `max_length` is the effective one, special tokens included. `truncated_first`: of a pair, the side cut first.
     """
 
     model_config = Strict
@@ -67,6 +70,7 @@ class Input(BaseModel):
     padding_side: Literal["left", "right"]
     special_tokens: dict[str, int]
     prompts: dict[Side, str]
+    suite_prompts: dict[str, dict[Side, str]]
     template: Literal["single", "pair", "choices"]
     window: Window | None
 
@@ -74,8 +78,9 @@ class Input(BaseModel):
 class Rows(BaseModel):
     """Which rows count. A mask is boolean and True counts.
 
-    `skipped`: tokens whose rows are left out. `expansion`: how many mask tokens a query is filled up with, and
-    whether those rows count. `segments`: segment IDs are an input. `sequences`, `offsets` and `words`: whether the
+    `skipped`: tokens whose rows are left out. `expansion`: the width to which a text is filled up with
+    `expansion_token` (exactly, cutting longer ones, or at least), whether those rows count, and whether the other rows
+    attend to them. `segments`: segment IDs are an input. `sequences`, `offsets` and `words`: whether the
     tokenizer gives them.
     """
 
@@ -88,6 +93,9 @@ class Rows(BaseModel):
     skipped: dict[Side, list[str]]
     expansion: dict[Side, int]
     expansion_counts: bool | None
+    expansion_strategy: Literal["fixed", "min"] | None
+    expansion_token: str | None
+    expansion_attended: bool | None
     segments: bool
     sequences: bool
     offsets: bool
@@ -108,7 +116,10 @@ class State(BaseModel):
 
 
 class Projection(BaseModel):
-    """A linear map after the pooling (or of each row), in the order of the modules."""
+    """A linear map after the pooling (or of each row), in the order of the modules.
+
+    `residual`: what went in is added to what comes out. `weights` is empty where they are the artifact's head.
+    """
 
     model_config = Strict
 
@@ -117,6 +128,7 @@ class Projection(BaseModel):
     width_out: Width
     bias: bool
     activation: str
+    residual: bool
     weights: dict[str, Digest]
 
 
@@ -134,7 +146,8 @@ class Readout(BaseModel):
     """From rows to what is kept of a text.
 
     `modes` in the order in which they are joined. `denominator`: what a mean divides by. `empty`: what becomes of a
-    text without a counted row; libraries that clamp give `zero`. `stored`: how the vector is kept.
+    text without a counted row; libraries that clamp give `zero`. `max_active_dims`: how many of a sparse vector's
+    largest values are kept. `stored`: how the vector is kept.
     """
 
     model_config = Strict
@@ -147,6 +160,7 @@ class Readout(BaseModel):
     normalisation: Normalisation
     truncate_dim: Width | None
     renormalised: bool | None
+    max_active_dims: Width | None
     empty: Literal["reject", "learned", "fallback-row", "zero"]
     dropout: Literal["off"]
     stored: Literal["float32", "float16", "bfloat16", "int8", "binary"]
@@ -209,7 +223,9 @@ class Score(BaseModel):
 
 
 class Interaction(BaseModel):
-    """How texts meet. `maxsim_ties`: which row wins among equals. `depth`: candidates a second stage is given."""
+    """How texts meet. `maxsim`: what becomes of the query rows' largest similarities; `maxsim_ties`: which row wins
+    among equals. `releases`: content IDs by role. `depth`: candidates a second stage is given.
+    """
 
     model_config = Strict
 
@@ -217,6 +233,7 @@ class Interaction(BaseModel):
     tied: bool | None
     releases: dict[str, Digest]
     depth: Width | None
+    maxsim: Literal["sum", "mean"] | None
     maxsim_ties: Literal["first"] | None
     token_schema: str | None
     weights: dict[str, float]

@@ -42,6 +42,7 @@ def execute(release: Release, frozen: FrozenSuite) -> Executed:
         replayed = replay(
             release.outputs,
             release.recorded.format,
+            release.recorded.score_type,
             case_ids=tuple(case.id for case in suite.cases),
             corpus=frozenset(each.id for each in suite.documents),
             judged=judged,

@@ -18,7 +18,7 @@ from harness.release.open import Release
 from harness.run.execute import CutDocument, Executed
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
 from harness.run.replay import Remark
-from harness.run.search import Chunk, Found, search
+from harness.run.search import Chunk, Found, require_faiss, search
 from harness.suite.case import Suite
 
 # Documents encoded together; the vectors of all others lie on disk.
@@ -40,6 +40,7 @@ def encode_and_search(
             expected="a bi-encoder",
             mend="Record the release's outputs instead.",
         )
+    require_faiss()
     model = load(release, prompts)
     filled = [each for each in suite.documents if each.text]
     ids = np.array([each.id for each in filled], dtype=object)
@@ -105,13 +106,22 @@ def _places(place: Mapping[str, int], judged: set[str], case_id: str) -> NDArray
     return np.array(sorted(place[each] for each in {*judged, case_id} if each in place), dtype=np.int64)
 
 
-def _broken(ids: NDArray[np.object_], index: _Index, found: Found) -> str | None:
-    """Why no query can be ranked: one document without a finite vector could stand anywhere in every ranking."""
+@dataclass(frozen=True, slots=True)
+class _Broken:
+    """Why no query can be ranked. `raised`: the model raised on a document, rather than giving no finite number."""
+
+    reason: str
+    raised: bool
+
+
+def _broken(ids: NDArray[np.object_], index: _Index, found: Found) -> _Broken | None:
+    """One document without a finite vector could stand anywhere in every ranking."""
     if not len(found.bad_documents):
         return None
     row = int(found.bad_documents[0])
     why = index.failed.get(row, "its vector isn't finite")
-    return f"{len(found.bad_documents)} documents have no vector, the first {ids[row]!r}: {why}"
+    reason = f"{len(found.bad_documents)} documents have no vector, the first {ids[row]!r}: {why}"
+    return _Broken(reason, row in index.failed)
 
 
 def _output(
@@ -120,7 +130,7 @@ def _output(
     queries: Encoded,
     found: Found,
     ids: NDArray[np.object_],
-    broken: str | None,
+    broken: _Broken | None,
     judged: set[str],
     cut: Cut,
 ) -> CaseOutput:
@@ -134,8 +144,9 @@ def _output(
     hits = found.hits[position]
     if hits is None or broken:
         raised = queries.failed.get(position)
-        reason = raised or broken or "the query's vector isn't finite"
-        return replace(told, status=OutputStatus.FAILED, reason=reason, non_finite=raised is None)
+        reason = raised or (broken.reason if broken else "the query's vector isn't finite")
+        non_finite = raised is None and not (broken and broken.raised)
+        return replace(told, status=OutputStatus.FAILED, reason=reason, non_finite=non_finite)
     ranking = cut_ranking(case_id, ids[hits.documents], hits.scores, cut, judged=judged, crossing=hits.crossing)
     return replace(told, ranking=ranking)
 

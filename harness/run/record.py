@@ -12,6 +12,7 @@ from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace
 from harness.suite.case import Attribute
 from harness.suite.freeze import FrozenSuite
+from harness.suite.lock import Lock
 
 HEAD = 200
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
@@ -44,6 +45,26 @@ def record_suite(connection: Connection, frozen: FrozenSuite) -> None:
         "document_id": pa.array([row.document_id for row in suite.judgements], pa.string()),
         "grade": pa.array([row.grade for row in suite.judgements], pa.int32()),
     })  # fmt: skip
+    _record_lock(connection, key, lock)
+
+
+def record_policy(connection: Connection, run: str, lock: Lock) -> None:
+    """Makes this lock the one that a run is decided under: the same data, perhaps other rules and slices."""
+    then = connection.execute("SELECT suite_digest FROM runs WHERE run = ?", [run]).fetchall()[0][0]
+    if then == lock.digest:
+        return
+    key = {"suite_digest": lock.digest}
+    if not connection.execute("SELECT 1 FROM suites WHERE suite_digest = ?", [lock.digest]).fetchall():
+        for table in ("cases", "case_attributes", "judgements", "documents"):
+            connection.execute(
+                f"INSERT INTO {table} BY NAME SELECT * REPLACE (? AS suite_digest) FROM {table} WHERE suite_digest = ?",
+                [lock.digest, then],
+            )
+        _record_lock(connection, key, lock)
+    connection.execute("UPDATE runs SET suite_digest = ? WHERE run = ?", [lock.digest, run])
+
+
+def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> None:
     declared = lock.definition.slices
     replace(connection, "slices", key, {
         "slice": pa.array([each.name for each in declared], pa.string()),

@@ -1,6 +1,7 @@
 """Outputs that were made elsewhere, read from a file and put under the suite's own case IDs."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,10 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.file.lines import Place, read_lines, read_objects, refuse, shown
+from harness.errors import Misconfigured
+from harness.file.lines import Place, read_lines, read_objects, refuse, shown, split_columns
 from harness.output.case import CaseOutput, OutputStatus
 from harness.run.ranking import Cut, cut_ranking
 
+RANKING_SCORES = ("logit", "probability", "cosine", "dot", "maxsim", "value")
+# What Python's float() takes besides, such as 1_000, is no number in a run file.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 TREC_COLUMNS = "query ID, Q0, document ID, rank, score, tag"
 
 
@@ -53,6 +58,7 @@ class Remark:
 def replay(
     path: Path,
     format: str,
+    score_type: str,
     *,
     case_ids: tuple[str, ...],
     corpus: frozenset[str],
@@ -61,8 +67,15 @@ def replay(
 ) -> Replayed:
     """Reads a TREC run or JSONL with `scores`. A case that the file lacks is missing, not zero.
 
-    A NaN or infinite score fails its case by name. Raises Misconfigured, with the line, for what cannot be read.
+    A NaN or infinite score fails its case by name. Raises Misconfigured, with the line, for what cannot be read, and
+    for a score type by which a higher score isn't a better one.
     """
+    if score_type not in RANKING_SCORES:
+        raise Misconfigured(
+            f"[recorded] score_type {score_type!r}", found="no score by which documents rank, the highest first",
+            expected=f"one of {', '.join(RANKING_SCORES)}",
+            mend='Record a distance as its negative, with score_type = "value".',
+        )  # fmt: skip
     by_query: dict[str, _Scored] = {}
     readers = {"trec-run": _trec_run, "jsonl": _jsonl}
     readers[format](path, by_query)
@@ -72,7 +85,7 @@ def replay(
 
 def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
     for line in read_lines(path):
-        columns = line.text.split()
+        columns = split_columns(line)
         if len(columns) != 6:
             found = f"{len(columns)} columns"
             refuse(line.place, found, f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID.")
@@ -81,10 +94,16 @@ def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
 
 
 def _number(score: str, where: Place) -> float:
+    if not NUMBER.fullmatch(score):
+        refuse(where, f"the score {shown(score)}", "a number", "Write the score in the fifth column.")
+    return float(score)
+
+
+def _as_float(score: int | float) -> float:
     try:
         return float(score)
-    except ValueError:
-        refuse(where, f"the score {shown(score)}", "a number", "Write the score in the fifth column.")
+    except OverflowError:
+        return math.copysign(math.inf, score)
 
 
 def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
@@ -105,7 +124,7 @@ def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
             if isinstance(score, bool) or not isinstance(score, (int, float)):
                 found = f"the score {score!r} of {shown(document)}"
                 refuse(entry.place, found, "a number", "Write scores as JSON numbers.")
-            scored.add(entry.place, document, float(score))
+            scored.add(entry.place, document, _as_float(score))
 
 
 def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) -> CaseOutput:

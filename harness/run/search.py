@@ -48,7 +48,8 @@ class Hits:
     """One query's documents by falling score, equal scores by rising index.
 
     Shapes: documents [h] int64, scores [h] float64. All of the tied group that crosses the depth is here, unless it
-    is larger than the limit: then `crossing` is its size, and only those of it that had to be kept stand at the end.
+    is larger than the limit: then `crossing` is its size, and of it only those that had to be kept stand at the end,
+    and one other that stands for the rest.
     """
 
     documents: Indices
@@ -322,7 +323,12 @@ class _Front:
         return Hits(self.documents[order], self.keys[order] * grid, crossing)
 
     def _reduce_group(self) -> None:
-        self._keep((self.keys > self.last) | np.isin(self.documents, self.must_keep))
+        """One document more than must be kept stays, the first, so that the group's score is always seen."""
+        kept = (self.keys > self.last) | np.isin(self.documents, self.must_keep)
+        others = np.where(kept, np.iinfo(np.int64).max, self.documents)
+        if not kept.all():
+            kept[np.argmin(others)] = True
+        self._keep(kept)
 
     def _keep(self, stays: NDArray[np.bool_]) -> None:
         self.documents, self.keys = self.documents[stays], self.keys[stays]
@@ -333,6 +339,11 @@ def _blocks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         for start in range(0, len(chunk.vectors), BLOCK):
             part = np.ascontiguousarray(chunk.vectors[start : start + BLOCK], dtype=np.float32)
             yield Chunk(chunk.start + start, part)
+
+
+def require_faiss() -> None:
+    """Raises Misconfigured where faiss is not installed; asked before anything is encoded."""
+    _nearest()
 
 
 def _nearest() -> "Nearest":

@@ -84,7 +84,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
     """
     columns = ", ".join(RunRecord.__dataclass_fields__)
     if name == "latest":
-        rows = connection.execute(f"SELECT {columns} FROM runs ORDER BY started_at DESC, run LIMIT 1").fetchall()
+        rows = connection.execute(f"SELECT {columns} FROM runs ORDER BY updated_at DESC, run LIMIT 1").fetchall()
     else:
         rows = connection.execute(
             f"SELECT {columns} FROM runs WHERE starts_with(run, ?) ORDER BY run LIMIT 5", [name]
@@ -101,6 +101,19 @@ def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
         )  # fmt: skip
     row = dict(zip(RunRecord.__dataclass_fields__, rows[0], strict=True))
     return RunRecord(**{**row, "remarks": tuple(row["remarks"] or ())})
+
+
+def has_run(connection: duckdb.DuckDBPyConnection, run: str) -> bool:
+    """Whether a run was entered."""
+    return bool(connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall())
+
+
+def findings_besides(connection: duckdb.DuckDBPyConnection, run: str) -> frozenset[str]:
+    """Every finding that the rules of any other stored run named."""
+    rows = connection.execute(
+        "SELECT DISTINCT finding FROM rules WHERE finding IS NOT NULL AND run <> ?", [run]
+    ).fetchall()
+    return frozenset(row[0] for row in rows)
 
 
 def releases(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, ReleaseRecord]:

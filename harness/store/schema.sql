@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS runs (
     reading       BIGINT,                 -- how many runs had read these promotion outcomes, this one included
     remarks       VARCHAR[],
     policy_digest VARCHAR,                -- of the rules that decided
-    started_at    TIMESTAMP NOT NULL,
+    updated_at    TIMESTAMP NOT NULL,      -- when it was last run or decided
     version       VARCHAR NOT NULL
 );
 
@@ -206,5 +206,6 @@ CREATE TABLE IF NOT EXISTS rules (
     p_adjusted   DOUBLE,
     mde          DOUBLE,
     method       VARCHAR,
-    finding      VARCHAR                  -- what a waiver of a FAIL names
+    finding      VARCHAR,                 -- what a waiver of a FAIL names
+    awaits_judging BOOLEAN NOT NULL       -- it would have failed, but perhaps for want of judgements
 );

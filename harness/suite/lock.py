@@ -1,6 +1,5 @@
 """What `freeze` fixes: `suite.lock.json`."""
 
-import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness.errors import NotFound, Stopped, Tampered
+from harness.errors import NotFound, Tampered
+from harness.file.whole import write_bytes
 from harness.identity import Json, canonical_json, digest
 from harness.suite.definition import Role, SuiteDefinition
 
@@ -86,14 +86,16 @@ class Lock(BaseModel):
 
     @cached_property
     def policy_digest(self) -> str:
-        """Digest of what only the decision depends on: rules, guards, slices, metrics, draws, scorers."""
-        policy = {"rules", "guards", "slices", "uncertainty", "metrics", "budget"}
+        """Digest of everything that was chosen: rules, guards, slices, metrics, draws, scorers, how a ranking is read.
+
+        Ties, depth and the like stand in both digests: they change outputs, and they are a choice.
+        """
+        policy = {"rules", "guards", "slices", "uncertainty", "metrics", "budget", "ranking"}
         return digest(
             {
                 "definition": self.definition.model_dump(mode="json", include=policy),
                 "members": self.slices,
                 "missing": self.definition.cases.missing,
-                "max_judged_gap": self.definition.ranking.max_judged_gap,
                 "scorers": self.scorers,
             }
         )
@@ -148,16 +150,7 @@ def read_lock(folder: Path) -> Lock:
 def write_lock(lock: Lock, folder: Path) -> Path:
     """Puts the lock into the suite's folder, whole or not at all. Raises Stopped where it can't be written."""
     path = folder / LOCK
-    beside = folder / f".{LOCK}.{os.getpid()}"
-    try:
-        beside.write_bytes(lock.to_json())
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise Stopped(
-            str(path), found=error.strerror or str(error), expected="a folder that can be written",
-            mend="Make room or give write permission, then freeze again.",
-        ) from error  # fmt: skip
+    write_bytes(path, lock.to_json())
     return path
 
 

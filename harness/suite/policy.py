@@ -88,10 +88,10 @@ def _check_draws(definition: SuiteDefinition, path: Path, members: int) -> None:
 
 
 def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Rule) -> None:
-    if rule.id.startswith("guard:"):
+    if rule.id.startswith(("guard:", "always:")):
         raise Misconfigured(
             place(path, "rules", position, "id"), found=f"rule ID {rule.id!r}",
-            expected="an ID that doesn't begin with guard:, as those of guards do", mend="Rename the rule.",
+            expected="an ID that doesn't begin with guard: or always:", mend="Rename the rule.",
         )  # fmt: skip
     _known_slice(definition, path, ("rules", position, "slice"), rule.slice)
     if rule.kind != "invariant":

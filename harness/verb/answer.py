@@ -4,7 +4,15 @@ from harness.errors import Misconfigured
 from harness.output.answer import Answer, Named
 from harness.output.decision import Decision, Outcome
 from harness.store import read
+from harness.store.connection import Connection
+from harness.suite.lock import Lock, parse_lock
 from harness.verb.place import Place, shown
+
+
+def stored_lock(connection: Connection, suite_digest: str) -> Lock:
+    """A lock as a run left it in the store."""
+    text = read.lock_text(connection, suite_digest)
+    return parse_lock(text.encode("utf-8"), f"the stored lock {suite_digest[:12]}")
 
 
 def answer(place: Place, run: str) -> Answer:

@@ -12,8 +12,7 @@ from harness.output.decision import Outcome
 from harness.release.open import Release, open_release
 from harness.report.markdown import markdown
 from harness.store import read
-from harness.suite.lock import parse_lock
-from harness.verb.answer import answer
+from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place
 from harness.verb.report import content
 
@@ -41,9 +40,7 @@ def write_bundle(place: Place, found: Answer) -> None:
     with place.store.reading() as connection:
         record = read.find_run(connection, found.run)
         releases = read.releases(connection, found.run)
-        lock = parse_lock(
-            read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}"
-        )
+        lock = stored_lock(connection, record.suite_digest)
         tables = read.evidence(connection, found.run)
     opened = {side: _unchanged(open_release(place.root / each.place), each) for side, each in releases.items()}
     candidate, parent = opened["candidate"], opened["parent"]
@@ -52,7 +49,7 @@ def write_bundle(place: Place, found: Answer) -> None:
         "decision": {**found.as_record(), "store": None, "report": None, "bundle": None},
         "candidate": _side(candidate, releases["candidate"]),
         "parent": _side(parent, releases["parent"]),
-        "suite.lock": lock.as_record(),
+        "suite.lock": {**lock.as_record(), "digest": lock.digest},
         "rollback": _rollback(parent, releases["parent"], found),
     }
     sums = write(folder, records, tables, {"report.md": markdown(content(place, replace(found, bundle=None)))})

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from harness.errors import NotFound
 from harness.output.answer import Answer
 from harness.output.decision import Outcome, RuleResult
+from harness.report.text import clipped
 from harness.store import read
 from harness.verb.answer import answer
 from harness.verb.place import Place, find_place
 
 WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED, Outcome.PASS)
 SHOWN = 5
+SHOWN_CHARACTERS = 100
 MEMBERS = "SELECT m.case_id FROM slice_members m JOIN runs r USING (suite_digest) WHERE r.run = ? AND m.slice = ?"
 
 
@@ -69,7 +71,7 @@ def _rule(place: Place, found: Answer, result: RuleResult) -> Iterator[str]:
     if rows:
         yield "  lost most:"
     for case_id, delta, text in rows:
-        yield f"    {case_id} {delta:+.4f}  {_short(text)}"
+        yield f"    {case_id} {delta:+.4f}  {clipped(text, SHOWN_CHARACTERS)}"
 
 
 def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
@@ -107,14 +109,14 @@ def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
             [found.run, case],
         ).fetchall()
     role, group, text = about[0]
-    yield f"{case} ({role}, group {group}): {_short(text)}"
+    yield f"{case} ({role}, group {group}): {clipped(text, SHOWN_CHARACTERS)}"
     yield f"  slices: {', '.join(slices) or 'none besides all'}"
     for side, release, status, reason, kept, lost in outputs:
         cut = f", {lost} of {kept + lost} tokens cut" if lost else ""
         yield f"  {side} {release}: {status}{cut}{f' ({reason})' if reason else ''}"
         for _, position, document, score, grade, head in [row for row in rankings if row[0] == side]:
             judged = "not judged" if grade is None else f"grade {grade}"
-            yield f"    {position}. {document} {score:.6g} ({judged})  {_short(head or '')}"
+            yield f"    {position}. {document} {score:.6g} ({judged})  {clipped(head or '', SHOWN_CHARACTERS)}"
     for metric, parent, candidate, delta, status in values:
         if status != "scored":
             yield f"  {metric}: {status}"
@@ -122,8 +124,3 @@ def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
             yield f"  {metric}: {candidate:.4f}"
         else:
             yield f"  {metric}: {parent:.4f} to {candidate:.4f} ({delta:+.4f})"
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 100 else f"{line[:99]}…"

@@ -20,8 +20,8 @@ from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import read
 from harness.store.connection import Connection
-from harness.suite.lock import Lock, parse_lock
-from harness.verb.answer import answer
+from harness.suite.lock import Lock
+from harness.verb.answer import answer, stored_lock
 from harness.verb.measure import metric_names
 from harness.verb.place import Place, find_place
 
@@ -59,9 +59,7 @@ def content(place: Place, found: Answer) -> Content:
     """Everything a report says about a decided run, from the store alone."""
     with place.store.reading() as connection:
         record = read.find_run(connection, found.run)
-        lock = parse_lock(
-            read.lock_text(connection, record.suite_digest).encode("utf-8"), f"the lock of run {found.run}"
-        )
+        lock = stored_lock(connection, record.suite_digest)
         primary = lock.definition.metrics.primary
         transitions, criterion = _transitions(connection, found.run)
         changes = _case_changes(connection, found.run, primary)
@@ -180,7 +178,7 @@ def _flat(value: Json, name: str = "") -> dict[str, str]:
 
 def _judging_queue(place: Place, found: Answer) -> str:
     """What to judge first, one JSON object a line, where a rule waits for judgements; else nothing."""
-    if not any("max_judged_gap" in rule.reason for rule in found.decision.rules):
+    if not any(rule.awaits_judging for rule in found.decision.rules):
         return ""
     with place.store.reading() as connection:
         rows = connection.execute(

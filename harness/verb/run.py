@@ -11,19 +11,15 @@ from harness.errors import Misconfigured
 from harness.identity import Json, canonical_json
 from harness.lifecycle.state import State, advance
 from harness.output.answer import Answer
-from harness.output.decision import Outcome
 from harness.release.open import Release, open_release
 from harness.run.execute import execute, runtime_of
 from harness.run.key import output_key, run_id
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
-from harness.store import write
+from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, open_frozen
-from harness.verb.answer import answer
-from harness.verb.bundle import write_bundle
-from harness.verb.decide import decide_run
+from harness.verb.decide import conclude_run, decide_run
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
-from harness.verb.report import write_report
 
 NO_PARENT = "none"
 
@@ -46,20 +42,16 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     sides = _sides(place, candidate, parent)
     with doing("holding the suite against its lock"):
         frozen = open_frozen(frozen_at)
+    for release in sides.values():
+        advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})
     run = _begin(place, frozen, sides)
     for side, release in sides.items():
         _outputs(place, run, side, release, frozen)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
     with doing("measuring and deciding"):
-        decision = decide_run(place, run, frozen_at, frozen.lock)
-    mine = sides["candidate"]
-    if decision.outcome is Outcome.PASS and not decision.exploratory:
-        advance(mine.folder, mine.content_id, State.EVALUATED, {"run": run, "suite": frozen.lock.digest})
-        if "parent" in sides:
-            write_bundle(place, answer(place, run))
-    write_report(place, answer(place, run))
-    return answer(place, run)
+        decide_run(place, run, frozen_at, frozen.lock)
+    return conclude_run(place, run, bundling=True)
 
 
 def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Release]:
@@ -93,8 +85,6 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
                 mend="There is nothing to decide: release.toml and files say the same.",
             )
         sides = {"candidate": mine, "parent": other}
-    for release in sides.values():
-        advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})
     return sides
 
 
@@ -112,14 +102,14 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     run = run_id(suite=lock.digest, sides={side: (release.name, keys[side]) for side, release in sides.items()})
     with place.store.writing() as connection:
         record_suite(connection, frozen)
-        if not connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall():
+        if not read.has_run(connection, run):
             write.append(connection, "runs", {"run": run}, {
                 "suite": [lock.definition.name],
                 "suite_digest": [lock.digest],
                 "suite_place": [place.kept(frozen.suite.folder)],
                 "candidate": [sides["candidate"].name],
                 "parent": [sides["parent"].name if "parent" in sides else None],
-                "started_at": [datetime.now(UTC).replace(tzinfo=None)],
+                "updated_at": [datetime.now(UTC).replace(tzinfo=None)],
                 "version": [__version__],
             })  # fmt: skip
         for side, release in sides.items():

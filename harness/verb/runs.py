@@ -16,7 +16,7 @@ class RunLine:
     parent: str | None
     decision: str
     exploratory: bool
-    started_at: str
+    updated_at: str
 
     def as_record(self) -> dict[str, Json]:
         return asdict(self)
@@ -27,7 +27,7 @@ def runs(*, store: str | None = None) -> tuple[RunLine, ...]:
     with find_place(store=store).store.reading() as connection:
         rows = connection.execute(
             """SELECT run, suite, candidate, parent, coalesce(decision, 'unfinished'), coalesce(exploratory, false),
-                      strftime(started_at, '%Y-%m-%dT%H:%M:%SZ')
-               FROM runs ORDER BY started_at DESC, run"""
+                      strftime(updated_at, '%Y-%m-%dT%H:%M:%SZ')
+               FROM runs ORDER BY updated_at DESC, run"""
         ).fetchall()
     return tuple(RunLine(*row) for row in rows)

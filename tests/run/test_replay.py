@@ -16,7 +16,7 @@ CASES = ("q1", "q2")
 def run(path: Path, text: str, format: str = "trec-run") -> Replayed:
     path.write_text(text, encoding="utf-8")
     cut = Cut(10, "expected", False)
-    return replay(path, format, case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
+    return replay(path, format, "dot", case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
 
 
 def documents(output: CaseOutput) -> list[str]:
@@ -64,7 +64,7 @@ class TestTrecRun:
     def test_no_file_is_not_found(self, tmp_path: Path) -> None:
         cut = Cut(10, "expected", False)
         with pytest.raises(NotFound):
-            replay(tmp_path / "no", "trec-run", case_ids=CASES, corpus=frozenset(), judged={}, cut=cut)
+            replay(tmp_path / "no", "trec-run", "dot", case_ids=CASES, corpus=frozenset(), judged={}, cut=cut)
 
 
 class TestJsonLines:

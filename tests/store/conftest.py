@@ -34,10 +34,10 @@ def write_suite(connection: Connection) -> None:
     rows(connection, "case_attributes", key, "case_id name type value", ("q-b", "kind", "text", "typo"))
 
 
-def write_run(connection: Connection, run: str, started_at: int) -> None:
+def write_run(connection: Connection, run: str, updated_at: int) -> None:
     key = {"run": run, "suite": "small", "suite_digest": SUITE, "suite_place": "suites/small", "version": "1"}
-    at = pa.array([started_at], pa.timestamp("us"))
-    write.append(connection, "runs", key, {"candidate": ["new"], "parent": ["old"], "started_at": at})
+    at = pa.array([updated_at], pa.timestamp("us"))
+    write.append(connection, "runs", key, {"candidate": ["new"], "parent": ["old"], "updated_at": at})
 
 
 def write_outputs(connection: Connection) -> None:

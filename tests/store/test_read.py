@@ -112,7 +112,7 @@ class TestRankings:
         with empty.writing() as connection:
             write.append(connection, "runs", {"run": RUN, "suite_digest": SUITE}, {
                 "suite": ["s"], "suite_place": ["p"], "candidate": ["c"], "version": ["1"],
-                "started_at": [np.datetime64("2026-01-01", "us")],
+                "updated_at": [np.datetime64("2026-01-01", "us")],
             })  # fmt: skip
             write.append(connection, "cases", {"suite_digest": SUITE, "case_id": "q"}, {
                 "position": [0], "role": ["promotion"], "case_group": ["g"], "answerable": [True], "text": [""],
@@ -183,7 +183,7 @@ class TestEvidence:
             with empty.writing() as connection:
                 write.replace(connection, "runs", {"run": RUN, "suite_digest": SUITE}, {
                     "suite": ["s"], "suite_place": ["p"], "candidate": ["c"], "version": ["1"],
-                    "started_at": [np.datetime64("2026-01-01", "us")],
+                    "updated_at": [np.datetime64("2026-01-01", "us")],
                 })  # fmt: skip
                 names = zip(("case_id", "document_id", "grade"), zip(*order, strict=True), strict=True)
                 columns = {name: list(column) for name, column in names}
@@ -206,4 +206,4 @@ class TestEvidence:
         with small.reading() as connection:
             found = read.evidence(connection, RUN)
         assert not {"runs", "steps"} & set(found)
-        assert not {"started_at", "seconds"} & {name for table in found.values() for name in table.column_names}
+        assert not {"updated_at", "seconds"} & {name for table in found.values() for name in table.column_names}

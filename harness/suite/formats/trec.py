@@ -1,11 +1,10 @@
 """TREC: a corpus and queries, as JSON Lines or two tab-separated columns, and qrels of four columns."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.errors import Misconfigured
-from harness.file.lines import read_lines, refuse
+from harness.file.lines import read_lines, refuse, split_columns
 from harness.suite.definition import Source
 from harness.suite.formats.collection import (
     Collection,
@@ -16,8 +15,6 @@ from harness.suite.formats.collection import (
     read_judgements,
     read_queries,
 )
-
-_BLANKS = re.compile(r"[ \t]+")
 
 
 def locate(base: Path, source: Source, mapped: Sequence[str]) -> DataFiles:
@@ -47,8 +44,7 @@ def read(files: DataFiles) -> Collection:
 
 def _rows(path: Path) -> Iterator[JudgementRow]:
     for line in read_lines(path):
-        # Not str.split(): it would also split an ID at the other Unicode spaces.
-        columns = _BLANKS.split(line.text.strip(" \t"))
+        columns = split_columns(line)
         if len(columns) != 4:
             refuse(
                 line.place, f"{len(columns)} columns", "four: query, iteration (ignored), document, grade",

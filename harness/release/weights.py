@@ -1,0 +1,83 @@
+"""Weights in safetensors files: names, shapes and digests of tensors, read without loading a model."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from harness.identity import BLOCK, canonical_json
+
+LONGEST_HEADER = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """Where a tensor's bytes are in its file, from `start` to before `end`."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+def tensors(path: Path) -> Mapping[str, Tensor] | None:
+    """The tensors of a file by name; None where its header cannot be read.
+
+    Source: the safetensors format, eight bytes of header length, little-endian, then the header as JSON.
+    """
+    about = path.stat()
+    return _tensors(path.resolve(), about.st_size, about.st_mtime_ns)
+
+
+def group_digest(path: Path, names: Iterable[str]) -> str:
+    """SHA-256 over some of a file's tensors, by name: neither their order in the file nor its metadata matters.
+
+    Raises KeyError for a name that is not in the file.
+    """
+    about = path.stat()
+    return _group_digest(path.resolve(), tuple(sorted(names)), about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _tensors(path: Path, size: int, changed: int) -> Mapping[str, Tensor] | None:
+    with path.open("rb") as stream:
+        first = stream.read(8)
+        if len(first) < 8:
+            return None
+        (length,) = struct.unpack("<Q", first)
+        if length > min(size - 8, LONGEST_HEADER):
+            return None
+        try:
+            header = json.loads(stream.read(length).decode("utf-8"))
+            found = {
+                name: Tensor(
+                    str(about["dtype"]),
+                    tuple(int(side) for side in about["shape"]),
+                    8 + length + int(about["data_offsets"][0]),
+                    8 + length + int(about["data_offsets"][1]),
+                )
+                for name, about in header.items()
+                if name != "__metadata__"
+            }
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            return None
+    return found if all(8 + length <= each.start <= each.end <= size for each in found.values()) else None
+
+
+@lru_cache(maxsize=256)
+def _group_digest(path: Path, names: tuple[str, ...], size: int, changed: int) -> str:
+    known = _tensors(path, size, changed) or {}
+    running = hashlib.sha256()
+    with path.open("rb") as stream:
+        for name in names:
+            tensor = known[name]
+            running.update(canonical_json([name, tensor.dtype, list(tensor.shape)]))
+            stream.seek(tensor.start)
+            left = tensor.end - tensor.start
+            while left and (block := stream.read(min(BLOCK, left))):
+                running.update(block)
+                left -= len(block)
+    return running.hexdigest()

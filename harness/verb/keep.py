@@ -1,0 +1,117 @@
+"""What a decision leaves in the store: values with their intervals, differences, transitions, rules."""
+
+from dataclasses import astuple
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.compare.align import align
+from harness.compare.scoreboard import Cell, SideCell
+from harness.compare.transition import transitions
+from harness.output.decision import Decision, RuleResult
+from harness.output.value import Status
+from harness.store import read, write
+from harness.store.connection import Connection
+from harness.verb.measure import Measured
+
+# A value of 1 but for rounding.
+RIGHT = 1 - 1e-9
+RULE_FIELDS = tuple(RuleResult.__dataclass_fields__)
+
+
+def keep_cells(connection: Connection, run: str, cells: dict[tuple[str, str], Cell]) -> None:
+    """Every slice and metric: both sides, and the difference where there is a pair."""
+    for side in ("candidate", "parent"):
+        found = [(cell, getattr(cell, side)) for cell in cells.values() if getattr(cell, side) is not None]
+        write.replace(connection, "summaries", {"run": run, "side": side}, {
+            "slice": pa.array([cell.slice for cell, _ in found], pa.string()),
+            "metric": pa.array([cell.metric for cell, _ in found], pa.string()),
+            "value": pa.array([own.value for _, own in found], pa.float64()),
+            "low": pa.array([_end(own, "low") for _, own in found], pa.float64()),
+            "high": pa.array([_end(own, "high") for _, own in found], pa.float64()),
+            "n_scored": pa.array([own.n_scored for _, own in found], pa.int64()),
+            "n_total": pa.array([own.n_total for _, own in found], pa.int64()),
+            "n_groups": pa.array([own.n_groups for _, own in found], pa.int64()),
+        })  # fmt: skip
+    paired = [(cell, cell.evidence) for cell in cells.values() if cell.evidence is not None]
+    write.replace(connection, "deltas", {"run": run}, {
+        "slice": pa.array([cell.slice for cell, _ in paired], pa.string()),
+        "metric": pa.array([cell.metric for cell, _ in paired], pa.string()),
+        "delta": pa.array([evidence.delta for _, evidence in paired], pa.float64()),
+        "low": pa.array([_finite(evidence.interval.low) for _, evidence in paired], pa.float64()),
+        "high": pa.array([_finite(evidence.interval.high) for _, evidence in paired], pa.float64()),
+        "mde": pa.array([_finite(evidence.mde) for _, evidence in paired], pa.float64()),
+        "n_cases": pa.array([evidence.n_cases for _, evidence in paired], pa.int64()),
+        "n_groups": pa.array([evidence.n_groups for _, evidence in paired], pa.int64()),
+        "n_changed_groups": pa.array([evidence.n_changed_groups for _, evidence in paired], pa.int64()),
+    })  # fmt: skip
+
+
+def keep_counts(
+    connection: Connection,
+    run: str,
+    side: str,
+    measured: Measured,
+    cases: NDArray[np.bool_],
+    primary: str,
+) -> None:
+    """How many promotion cases of one side were what."""
+    applicable = measured.values[primary].status != Status.NOT_APPLICABLE
+    counts = {
+        "cases": int(cases.sum()),
+        **{name: int(flag[cases].sum()) for name, flag in measured.flags.items()},
+        "not-applicable": int((~applicable)[cases].sum()),
+    }
+    key = {"run": run, "side": side}
+    write.replace(connection, "counts", key, {"name": list(counts), "count": list(counts.values())})
+
+
+def keep_transitions(
+    connection: Connection,
+    run: str,
+    criterion: str,
+    sides: dict[str, Measured],
+    cases: NDArray[np.bool_],
+) -> None:
+    """A case is right where the criterion's metric is 1; two wrong answers are the same where both put one first."""
+    write.remove(connection, "transitions", {"run": run})
+    if "parent" not in sides:
+        return
+    candidate, parent = (sides[side].values[criterion] for side in ("candidate", "parent"))
+    aligned = align(candidate, parent)
+    asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
+    first = read.first_documents(connection, run)
+    same = np.array(
+        [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
+    )
+    became = transitions(aligned.candidate[asked] > RIGHT, aligned.parent[asked] > RIGHT, same)
+    write.append(connection, "transitions", {"run": run, "criterion": criterion}, {
+        "case_id": pa.array(aligned.case_ids[asked], pa.string()),
+        "transition": pa.array([str(each) for each in became], pa.string()),
+    })  # fmt: skip
+
+
+def keep_decision(connection: Connection, run: str, decision: Decision, ordinal: int, policy: str) -> None:
+    """Every rule with its evidence, and the decision they give under a policy."""
+    rows = [astuple(result) for result in decision.rules]
+    columns: dict[str, write.Column] = {
+        name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows])
+        for i, name in enumerate(RULE_FIELDS)
+    }
+    now = datetime.now(UTC).replace(tzinfo=None)
+    write.replace(connection, "rules", {"run": run}, {"position": np.arange(1, len(rows) + 1), **columns})
+    connection.execute(
+        """UPDATE runs SET decision = ?, exploratory = ?, reading = ?, remarks = ?, policy_digest = ?,
+                  updated_at = ? WHERE run = ?""",
+        [str(decision.outcome), decision.exploratory, ordinal, list(decision.remarks), policy, now, run],
+    )
+
+
+def _end(own: SideCell, name: str) -> float | None:
+    return _finite(getattr(own.interval, name)) if own.interval else None
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
