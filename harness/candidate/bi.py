@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,6 +32,20 @@ MULTIPLE = 8
 # Below sixteen rows of tokens, matrix products take another path with other rounding.
 NARROWEST = 16
 PADDED_TOKENS = {"cpu": 2048, "cuda": 32768}
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """One batch of n texts in r columns, as the model was given it and what came of it.
+
+    Shapes: rows [n, r, d] float32, the contextual rows before pooling; attended [n, r], False where padding stands;
+    ids [n, r], the tokens; vectors [n, w] float32, as `encode` gives them.
+    """
+
+    rows: NDArray[np.float32]
+    attended: NDArray[np.bool_]
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +106,14 @@ def load(release: Release, prompts: Prompts) -> "BiEncoder":
             expected=f"more than the model's {special} special tokens",
             mend="Raise [input] max_length in release.toml.",
         )  # fmt: skip
-    return BiEncoder(model, release.bi, prompts)
+    return BiEncoder(model, release.bi, prompts, release.model_folder)
 
 
 class BiEncoder:
-    """A loaded bi-encoder. It is given texts and their side, and nothing else."""
+    """A loaded bi-encoder. It is given texts and their side, and nothing else. `folder` is its model's."""
 
-    def __init__(self, model: Any, meaning: BiMeaning, prompts: Prompts) -> None:
+    def __init__(self, model: Any, meaning: BiMeaning, prompts: Prompts, folder: Path) -> None:
+        self.folder = folder
         self._model = model
         self._tokenizer = model.tokenizer
         self._device = _device()
@@ -125,6 +141,60 @@ class BiEncoder:
             {position: failed[row] for position, row in enumerate(rows.tolist()) if row in failed},
         )
 
+    def forward(
+        self,
+        texts: Sequence[str],
+        prompt: str,
+        *,
+        width: int | None = None,
+        padding_side: Literal["left", "right"] | None = None,
+        max_length: int | None = None,
+    ) -> Forwarded:
+        """One batch exactly as asked, for whoever probes the model.
+
+        `width` in columns, the longest text's where None or less; `padding_side` and `max_length` as the release has
+        them where None. Raises Stopped where the model raises.
+        """
+        try:
+            tokens = self._tokenise([prompt + text for text in texts], max_length)
+            width = max(width or 0, *(len(text) for text in tokens))
+            features = self._forward(tokens, self._excluded(prompt), width, padding_side)
+        except Exception as error:
+            raise Stopped(
+                f"model {self.folder}", found=f"{len(texts)} texts make it raise {_said(error)}",
+                expected="a vector for each", mend="Try them by hand with SentenceTransformer(…).encode(…).",
+            ) from error  # fmt: skip
+        rows, ids = features["token_embeddings"].float().cpu().numpy(), features["input_ids"].cpu().numpy()
+        return Forwarded(rows, features["attended"].cpu().numpy(), ids, self._cut(features))
+
+    def read_out(self, rows: NDArray[np.float32], attended: NDArray[np.bool_], prompt: str) -> NDArray[np.float32]:
+        """Vectors [n, w] that the modules behind the encoder make of contextual rows [n, r, d]."""
+        import torch
+
+        features: dict[str, Any] = {
+            "token_embeddings": torch.from_numpy(rows).to(self._model.device),
+            "attention_mask": torch.from_numpy(attended.astype(np.int64)).to(self._model.device),
+        }
+        if excluded := self._excluded(prompt):
+            features["prompt_length"] = excluded
+        with torch.inference_mode():
+            for module in list(self._model.children())[1:]:
+                features = module(features)
+        return self._cut(features)
+
+    def prompt_length(self, prompt: str) -> int:
+        """Tokens that a prompt takes up at the start of a text, special ones before it included."""
+        if not prompt:
+            return 0
+        ids = self._tokenise([prompt])[0].features["input_ids"]
+        return len(ids) - (ids[-1] in self._tokenizer.all_special_ids)
+
+    @property
+    def widest(self) -> int:
+        """Columns that a batch may have: padding may pass the maximum length, but not the model's positions."""
+        length = self._meaning.max_length
+        return max(length.value, length.folder or 0)
+
     def _vectors(self, tokens: Mapping[int, "_Tokens"], count: int, excluded: int) -> "_Vectors":
         """Batches computed side by side and scattered back to their rows."""
         rows = np.full((count, self._meaning.width), np.nan, dtype=np.float32)
@@ -141,8 +211,8 @@ class BiEncoder:
                 failed |= {batch[position]: reason for position, reason in tried.reasons.items()}
         return _Vectors(rows, failed)
 
-    def _tokenise(self, texts: Sequence[str]) -> list["_Tokens"]:
-        limit = self._meaning.max_length.value
+    def _tokenise(self, texts: Sequence[str], limit: int | None = None) -> list["_Tokens"]:
+        limit = limit or self._meaning.max_length.value
         whole = self._features(texts, truncation=False)
         long = [row for row, features in enumerate(whole) if len(features["input_ids"]) > limit]
         found = [_Tokens(features, 0) for features in whole]
@@ -157,11 +227,8 @@ class BiEncoder:
         return [{key: found[key][row] for key in found} for row in range(len(texts))]
 
     def _excluded(self, prompt: str) -> int:
-        """Tokens at the start that the pooling leaves out: the prompt's, without a closing special token."""
-        if self._meaning.include_prompt or not prompt:
-            return 0
-        ids = self._tokenise([prompt])[0].features["input_ids"]
-        return len(ids) - (ids[-1] in self._tokenizer.all_special_ids)
+        """Tokens at the start that the pooling leaves out."""
+        return 0 if self._meaning.include_prompt else self.prompt_length(prompt)
 
     def _batches(self, tokens: Mapping[int, "_Tokens"]) -> list[list[int]]:
         """Rows by width, the widest first, each batch of one width and about a fixed number of padded tokens."""
@@ -175,22 +242,34 @@ class BiEncoder:
         return batches
 
     def _width(self, tokens: "_Tokens") -> int:
-        """Of the padded text. Padding may pass the maximum length, but not the positions that the model has."""
-        length = self._meaning.max_length
+        """Of the padded text."""
         rounded = max(NARROWEST, -(-len(tokens) // MULTIPLE) * MULTIPLE)
-        return max(len(tokens), min(rounded, max(length.value, length.folder or 0)))
+        return max(len(tokens), min(rounded, self.widest))
 
     def _embed(self, tokens: Sequence["_Tokens"], excluded: int) -> list[NDArray[np.float32]]:
+        return list(self._cut(self._forward(tokens, excluded, self._width(tokens[0]))))
+
+    def _forward(
+        self, tokens: Sequence["_Tokens"], excluded: int, width: int, padding_side: str | None = None
+    ) -> dict[str, Any]:
+        """What the modules leave behind, and the mask as the encoder was given it, which pooling may narrow."""
         import torch
 
-        options = {"padding": "max_length", "max_length": self._width(tokens[0]), "return_tensors": "pt"}
+        options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
         padded = self._tokenizer.pad([text.features for text in tokens], **options)
         features = {key: value.to(self._model.device) for key, value in padded.items()}
+        features["attended"] = features["attention_mask"] == 1
         if excluded:
             features["prompt_length"] = excluded
         with torch.inference_mode():
-            vectors = self._model(features)["sentence_embedding"]
-        return list(vectors[:, : self._meaning.truncate_dim].float().cpu().numpy())
+            found: dict[str, Any] = self._model(features)
+        return found
+
+    def _cut(self, features: Mapping[str, Any]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = (
+            features["sentence_embedding"][:, : self._meaning.truncate_dim].float().cpu().numpy()
+        )
+        return vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def l2(x: Array, epsilon: float, upstream: Array) -> Floats:
     """[w]. Along x itself nothing moves, unless x is shorter than `epsilon`."""
     length = float(np.sqrt(np.sum(x * x)))
     if length <= epsilon:
-        return upstream / epsilon
+        return np.asarray(upstream / epsilon, dtype=np.float64)
     unit = x / length
     return (upstream - unit * np.sum(unit * upstream)) / length
 

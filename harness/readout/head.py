@@ -124,7 +124,7 @@ def windows_by_mean_logits(logits: Array, temperature: float) -> Floats:
 
 def windows_by_mean_probabilities(logits: Array, temperature: float) -> Floats:
     """Probabilities [c] of a text in windows: the mean of the softmax of each one's logits [k, c]."""
-    return softmax(_windows(logits), temperature).mean(axis=0)
+    return np.asarray(softmax(_windows(logits), temperature).mean(axis=0))
 
 
 def _windows(logits: Array) -> Floats:

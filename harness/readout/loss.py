@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import EmptySlice, Misconfigured
-from harness.readout.probability import log_softmax, scaled, sigmoid, softmax
+from harness.readout.probability import log_softmax, sigmoid, softmax
 from harness.rows.mask import Bools, Floats, Ints
 
 Array = NDArray[np.floating]
@@ -126,4 +126,5 @@ def _positive_share(positives: Bools, admitted: Bools) -> Floats:
             expected="positives among the admitted columns",
             mend="Admit every positive.",
         )
-    return positives / positives.sum(axis=1, keepdims=True)
+    share: Floats = positives / positives.sum(axis=1, keepdims=True)
+    return share

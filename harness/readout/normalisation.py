@@ -21,7 +21,8 @@ def l2(x: NDArray[np.floating], epsilon: float) -> Floats:
             expected="vectors with a direction, or an epsilon above 0",
             mend="Declare the epsilon that the library divides by; zero vectors then stay zero.",
         )
-    return x / np.maximum(length, epsilon)
+    unit: Floats = x / np.maximum(length, epsilon)
+    return unit
 
 
 def truncate(x: NDArray[np.floating], dimensions: int) -> Floats:

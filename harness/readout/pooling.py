@@ -12,47 +12,50 @@ from numpy.typing import NDArray
 
 from harness.errors import EmptySlice, Misconfigured
 from harness.readout.projection import Dense, dense
-from harness.rows.mask import Bools, Floats, Ints, boundary_rows, first_row, kept, last_row, physical_positions
+from harness.rows.mask import Bools, Floats, Ints, first_row, kept, physical_positions
 
 Rows = NDArray[np.floating]
 
 
 def first(rows: Rows, mask: Bools) -> Floats:
     """The first counted row, wherever padding stands."""
-    return kept(rows, mask)[0]
+    row: Floats = kept(rows, mask)[0]
+    return row
 
 
 def physical_first(rows: Rows, mask: Bools) -> Floats:
     """The first column's row, though it be padding. At least one row must count all the same."""
     first_row(mask)
-    return rows[0].astype(np.float64)
+    row: Floats = rows[0].astype(np.float64)
+    return row
 
 
 def last(rows: Rows, mask: Bools) -> Floats:
     """The last counted row, wherever padding stands."""
-    return rows[last_row(mask)].astype(np.float64)
+    row: Floats = kept(rows, mask)[-1]
+    return row
 
 
 def boundary(rows: Rows, mask: Bools) -> Floats:
     """The first and the last counted row, joined [2d]; the same row twice when only one counts."""
-    return rows[boundary_rows(mask)].astype(np.float64).ravel()
+    return kept(rows, mask)[[0, -1]].ravel()
 
 
 def mean(rows: Rows, mask: Bools) -> Floats:
     """The sum of the n counted rows over n."""
     counted = kept(rows, mask)
-    return counted.sum(axis=0) / len(counted)
+    return np.asarray(counted.sum(axis=0) / len(counted))
 
 
 def mean_sqrt(rows: Rows, mask: Bools) -> Floats:
     """The sum of the n counted rows over √n."""
     counted = kept(rows, mask)
-    return counted.sum(axis=0) / np.sqrt(len(counted))
+    return np.asarray(counted.sum(axis=0) / np.sqrt(len(counted)))
 
 
 def maximum(rows: Rows, mask: Bools) -> Floats:
     """The largest value of the counted rows in each dimension, also where all are negative."""
-    return kept(rows, mask).max(axis=0)
+    return np.asarray(kept(rows, mask).max(axis=0))
 
 
 def weighted_mean(rows: Rows, mask: Bools, weights: NDArray[np.floating] | Ints) -> Floats:
@@ -70,7 +73,7 @@ def weighted_mean(rows: Rows, mask: Bools, weights: NDArray[np.floating] | Ints)
             expected="finite weights of at least 0, not all of them 0",
             mend="Take them from positions of the rows that count.",
         )
-    return share @ counted / mass
+    return np.asarray(share @ counted / mass)
 
 
 def weighted_by_content(rows: Rows, mask: Bools, positions: Ints) -> Floats:
@@ -116,7 +119,7 @@ def attention_weights(rows: Rows, mask: Bools, by: Attention) -> Floats:
     linear = kept(rows, mask) @ by.inner.astype(np.float64).T
     scores = by.outer.astype(np.float64) @ np.tanh(linear if by.bias is None else linear + by.bias).T
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return raised / raised.sum(axis=1, keepdims=True)
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
 def attention(rows: Rows, mask: Bools, by: Attention) -> Floats:

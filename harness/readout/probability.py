@@ -1,4 +1,7 @@
-"""From logits to probabilities. Each acts on the last axis and raises Misconfigured unless the temperature is above 0."""
+"""From logits to probabilities.
+
+Each acts on the last axis, and raises Misconfigured unless the temperature is above 0.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +26,8 @@ def log_softmax(logits: NDArray[np.floating], temperature: float) -> Floats:
     """The logarithm of `softmax`, exact also where the probability is too small for a float."""
     lowered = scaled(logits, temperature)
     lowered = lowered - lowered.max(axis=-1, keepdims=True)
-    return lowered - np.log(np.exp(lowered).sum(axis=-1, keepdims=True))
+    result: Floats = lowered - np.log(np.exp(lowered).sum(axis=-1, keepdims=True))
+    return result
 
 
 def softmax(logits: NDArray[np.floating], temperature: float) -> Floats:
@@ -35,4 +39,5 @@ def sigmoid(logits: NDArray[np.floating], temperature: float) -> Floats:
     """The probability of each label by itself: 1 / (1 + exp(-x / T)), without overflow on either side."""
     x = scaled(logits, temperature)
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, small) / (1 + small)
+    chance: Floats = np.where(x >= 0, 1, small) / (1 + small)
+    return chance

@@ -40,11 +40,12 @@ class LayerNorm:
 
 def _gelu(x: Floats) -> Floats:
     """By the normal distribution function itself, not by its tanh approximation."""
-    return x * 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2)))
+    erf = np.vectorize(math.erf, otypes=[np.float64])
+    return np.asarray(0.5 * x * (1 + erf(x / math.sqrt(2))))
 
 
 def _gelu_tanh(x: Floats) -> Floats:
-    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
 ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
@@ -88,12 +89,16 @@ def dense(x: NDArray[np.floating], by: Dense) -> Floats:
     """[..., w_out], see Dense."""
     linear = x.astype(np.float64) @ by.weight.astype(np.float64).T
     out = activate(by.activation, linear if by.bias is None else linear + by.bias)
-    return out if by.residual is None else out + x.astype(np.float64) @ by.residual.astype(np.float64).T
+    if by.residual is not None:
+        out = out + x.astype(np.float64) @ by.residual.astype(np.float64).T
+    return out
 
 
 def layer_norm(x: NDArray[np.floating], by: LayerNorm) -> Floats:
     """[..., w], see LayerNorm."""
     x = x.astype(np.float64)
     centred = x - x.mean(axis=-1, keepdims=True)
-    scaled = centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + by.epsilon) * by.weight
-    return scaled if by.bias is None else scaled + by.bias
+    scaled: Floats = centred / np.sqrt(np.mean(centred**2, axis=-1, keepdims=True) + by.epsilon) * by.weight
+    if by.bias is not None:
+        scaled = scaled + by.bias
+    return scaled

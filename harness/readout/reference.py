@@ -68,10 +68,10 @@ class Recipe:
     """How rows become a vector.
 
     `modes` in the order in which they are joined, each with what it divides by in `denominators`. `cls` is the first
-    counted row, `physical-first` the first column's; learned attention is a mode that brings its weights. `weights` is `none` unless a mode is `weightedmean`.
-    `projections` in their order. `truncate_dim` cuts the result after them; `renormalised` says whether it is then
-    brought to unit length (again), and is None where nothing is cut. `empty` is what stands for the pooled vector
-    when no row counts: `learned` [pooled width], or what the modes make of the physical first row, or of zeros.
+    counted row, `physical-first` the first column's; learned attention is a mode that brings its weights. `weights` is
+    `none` unless a mode is `weightedmean`. `projections` in their order. `truncate_dim` cuts the result after them;
+    `renormalised` says whether it is then brought to unit length (again), and is None where nothing is cut. `empty`
+    is what stands for the pooled vector when no row counts: `learned` [pooled width], or what the modes make of the physical first row, or of zeros.
 
     Raises Misconfigured when two of its values contradict one another.
     """
@@ -146,12 +146,7 @@ def row_vectors(rows: Rows, masks: Masks, recipe: Recipe) -> Floats:
     return l2(result, epsilon) if epsilon is not None and recipe.renormalised else result
 
 
-def score(
-    query: Rows,
-    document: Rows,
-    kind: Literal["dot", "cosine", "squared-l2"],
-    epsilon: float,
-) -> float:
+def score(query: Rows, document: Rows, kind: Literal["dot", "cosine", "squared-l2"], epsilon: float) -> float:
     """What two vectors [w] are worth to each other; `epsilon` is cosine's alone. For squared L2 lower is nearer."""
     if kind == "cosine":
         return float(cosine(query, document, epsilon))

@@ -11,7 +11,8 @@ Vectors = NDArray[np.floating]
 
 def dot(a: Vectors, b: Vectors) -> Floats:
     """The sum of products; any number, higher is nearer."""
-    return np.sum(a.astype(np.float64) * b.astype(np.float64), axis=-1)
+    product: Floats = np.sum(a.astype(np.float64) * b.astype(np.float64), axis=-1)
+    return product
 
 
 def cosine(a: Vectors, b: Vectors, epsilon: float) -> Floats:
@@ -25,7 +26,7 @@ def cosine(a: Vectors, b: Vectors, epsilon: float) -> Floats:
 def squared_l2(a: Vectors, b: Vectors) -> Floats:
     """The squared distance: at least 0, lower is nearer."""
     gap = a.astype(np.float64) - b.astype(np.float64)
-    return np.sum(gap * gap, axis=-1)
+    return dot(gap, gap)
 
 
 def squared_l2_of_cosine(value: float) -> float:

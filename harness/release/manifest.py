@@ -9,9 +9,9 @@ No field has a default: what a folder does not say is asked for, and what does n
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from harness.identity import Json
+
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -61,7 +61,7 @@ class Input(BaseModel):
     model_config = Strict
 
     tokenizer: dict[str, Digest]
-    normaliser: Json
+    normaliser: JsonValue
     lower_case: bool | None
     max_length: Width
     truncation_side: Literal["left", "right"]
@@ -314,8 +314,8 @@ class Runtime(BaseModel):
 
     model_config = Strict
 
-    declared: dict[str, Json]
-    observed: dict[str, Json]
+    declared: dict[str, JsonValue]
+    observed: dict[str, JsonValue]
 
 
 class Evidence(BaseModel):
@@ -327,7 +327,7 @@ class Evidence(BaseModel):
     model_config = Strict
 
     sources: dict[str, str]
-    overridden: dict[str, Json]
+    overridden: dict[str, JsonValue]
     files: dict[str, Digest]
 
 

@@ -67,7 +67,7 @@ def owners(windows: Ints, n_tokens: int) -> Ints:
     before = np.where(start == 0, n_tokens, token - start)
     after = np.where(end == n_tokens, n_tokens, end - 1 - token)
     inside = (token >= start) & (token < end)
-    return np.argmax(np.where(inside, np.minimum(before, after), -1), axis=0)
+    return np.asarray(np.argmax(np.where(inside, np.minimum(before, after), -1), axis=0), dtype=np.int64)
 
 
 def by_owner(values: Sequence[NDArray[np.floating]], windows: Ints, n_tokens: int) -> Floats:
