@@ -152,13 +152,14 @@ class BiEncoder:
     ) -> Forwarded:
         """One batch exactly as asked, for whoever probes the model.
 
-        `width` in columns, the longest text's where None or less; `padding_side` and `max_length` as the release has
-        them where None. Raises Stopped where the model raises.
+        `width` in columns, at least that of the longest text; that of `encode` where None. `padding_side` and
+        `max_length` as the release has them where None. Raises Stopped where the model raises.
         """
         try:
             tokens = self._tokenise([prompt + text for text in texts], max_length)
-            width = max(width or 0, *(len(text) for text in tokens))
-            features = self._forward(tokens, self._excluded(prompt), width, padding_side)
+            longest = max(tokens, key=len)
+            columns = self._width(longest) if width is None else max(width, len(longest))
+            features = self._forward(tokens, self._excluded(prompt), columns, padding_side)
         except Exception as error:
             raise Stopped(
                 f"model {self.folder}", found=f"{len(texts)} texts make it raise {_said(error)}",
@@ -188,6 +189,12 @@ class BiEncoder:
             return 0
         ids = self._tokenise([prompt])[0].features["input_ids"]
         return len(ids) - (ids[-1] in self._tokenizer.all_special_ids)
+
+    @property
+    def layers(self) -> int | None:
+        """Layers of the encoder, as its configuration says."""
+        count = getattr(self._model[0].model.config, "num_hidden_layers", None)
+        return count if isinstance(count, int) else None
 
     @property
     def widest(self) -> int:
@@ -258,12 +265,12 @@ class BiEncoder:
         options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
         padded = self._tokenizer.pad([text.features for text in tokens], **options)
         features = {key: value.to(self._model.device) for key, value in padded.items()}
-        features["attended"] = features["attention_mask"] == 1
+        attended = features["attention_mask"] == 1
         if excluded:
             features["prompt_length"] = excluded
         with torch.inference_mode():
-            found: dict[str, Any] = self._model(features)
-        return found
+            found = self._model(features)
+        return {**found, "attended": attended}
 
     def _cut(self, features: Mapping[str, Any]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = (

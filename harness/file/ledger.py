@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,12 +58,14 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """One process at a time: two runs of one suite may append at once."""
+    """One process at a time: two runs of one suite may append at once. The folder itself is what they hold."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        guard = path.with_name(f".{path.name}.lock").open("w")
+        folder = os.open(path.parent, os.O_RDONLY)
     except OSError as refusal:
         raise cannot_write(path, refusal) from refusal
-    with guard:
-        fcntl.flock(guard, fcntl.LOCK_EX)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(folder)

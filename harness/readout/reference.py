@@ -71,7 +71,8 @@ class Recipe:
     counted row, `physical-first` the first column's; learned attention is a mode that brings its weights. `weights` is
     `none` unless a mode is `weightedmean`. `projections` in their order. `truncate_dim` cuts the result after them;
     `renormalised` says whether it is then brought to unit length (again), and is None where nothing is cut. `empty`
-    is what stands for the pooled vector when no row counts: `learned` [pooled width], or what the modes make of the physical first row, or of zeros.
+    is what stands for the pooled vector when no row counts: `learned` [pooled width], or what the modes make of the
+    physical first row, or of zeros.
 
     Raises Misconfigured when two of its values contradict one another.
     """

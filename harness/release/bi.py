@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeVar
 from harness.errors import Misconfigured, NotAdmitted
 from harness.identity import Json
 from harness.release.definition import PoolingMode, ReleaseDefinition
-from harness.release.folder import ModelFolder, Module
+from harness.release.first_form import ModelFolder, Module
 
 Value = TypeVar("Value", int, str)
 

@@ -9,7 +9,7 @@ from harness.file.toml import read_toml
 from harness.identity import Json, digest, file_digest
 from harness.release.bi import BiMeaning, Prompts, bi_meaning
 from harness.release.definition import Recorded, ReleaseDefinition
-from harness.release.folder import open_model_folder
+from harness.release.first_form import open_model_folder
 from harness.release.source import find_model
 
 DEFINITION = "release.toml"

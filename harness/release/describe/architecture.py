@@ -40,15 +40,20 @@ DECODER = Architecture("causal", final_norm=True)
 ARCHITECTURES: Mapping[str, Architecture] = {
     "bert": BERT, "albert": BERT, "electra": BERT, "nomic_bert": BERT, "deberta-v2": PLAIN, "deberta": PLAIN,
     "distilbert": Architecture("bidirectional", final_norm=False, layers=6),
-    "roberta": ROBERTA, "xlm-roberta": ROBERTA, "xlm-roberta-xl": Architecture(
-        "bidirectional", final_norm=True, offset_positions=True
-    ),
-    "camembert": ROBERTA, "mpnet": ROBERTA, "longformer": ROBERTA, "data2vec-text": ROBERTA,
+    "roberta": ROBERTA, "xlm-roberta": ROBERTA, "camembert": ROBERTA, "mpnet": ROBERTA, "longformer": ROBERTA, "data2vec-text": ROBERTA,
     "modernbert": Architecture("bidirectional", final_norm=True, layers=22),
     "t5": T5, "mt5": T5, "umt5": T5,
     "qwen2": DECODER, "qwen3": DECODER, "llama": DECODER, "mistral": DECODER, "gemma": DECODER, "gemma2": DECODER,
     "gemma3_text": DECODER, "phi3": DECODER, "gpt2": DECODER, "gpt_neox": DECODER,
 }  # fmt: skip
+# Keys of a configuration that turn an architecture's attention round.
+SWITCHES: Mapping[Visibility, tuple[tuple[str, Json, str], ...]] = {
+    "causal": (
+        ("use_bidirectional_attention", True, "causal-made-bidirectional"),
+        ("is_causal", False, "causal-made-bidirectional"),
+    ),
+    "bidirectional": (("is_decoder", True, "causal"),),
+}
 
 
 def known(config: Mapping[str, Json]) -> Architecture | None:
@@ -58,11 +63,11 @@ def known(config: Mapping[str, Json]) -> Architecture | None:
 def visibility(definition: ReleaseDefinition, config: Mapping[str, Json], file: str) -> Told:
     """Which positions a row may attend to. Raises Misconfigured for an unknown architecture of undeclared visibility."""
     said = None if definition.model is None else definition.model.visibility
-    for key, bidirectional in (("use_bidirectional_attention", (True, "all")), ("is_causal", (False,))):
-        if config.get(key) in bidirectional and config.get(key) is not None:
-            return declared(said, "causal-made-bidirectional", f"{file}#/{key}")
     architecture = known(config)
     if architecture is not None:
+        for key, value, means in SWITCHES[architecture.visibility]:
+            if config.get(key) == value:
+                return declared(said, means, f"{file}#/{key}")
         return declared(said, architecture.visibility, LIBRARY)
     if said is None:
         raise unknown(definition, config, "visibility", '"bidirectional" or "causal"')

@@ -1,0 +1,181 @@
+"""Invariance probes: does a text's vector depend on how it was padded, batched and ordered?
+
+Every text is embedded alone and unpadded first; the vectors of every other arrangement are held against those by the
+text's ID. A release answers for its own padding side, for batches and for order; what the other side changes is no
+fault, but evidence of a policy that whoever serves the model otherwise must know.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.bi import BiEncoder, Side
+from harness.errors import Misconfigured
+from harness.release.manifest import Manifest, Tower
+
+Padding: TypeAlias = Literal["left", "right"]
+Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
+
+TOLERANCE = 1e-4
+# Columns of padding that a probe adds, few enough to fit most models' positions.
+ADDED = 5
+# Beyond so many tokens a text says nothing more about padding, and only takes time.
+LONGEST = 512
+
+PROBE_TEXTS: Mapping[str, str] = {
+    "one word": "password",
+    "short": "How do I reset my password?",
+    "two sentences": "The wing stalls at a high angle. Lift is lost, and drag rises.",
+    "long": " ".join(["Heat flows from the plate into the layer of air that moves along it, and is carried off."] * 3),
+    "unicode": "Café ÜBER naïve — ½ ﬁne e\u0301 日本語のテキスト \U0001f600",
+    "marks and figures": "v2.0-rc1: 1,234.56 % (see https://example.org/a?b=c#d)",
+    "blanks": "  a\tb\n c  ",
+    "empty": "",
+    "empty after stripping": " \t\n ",
+}
+
+
+def probe_texts(max_length: int) -> Mapping[str, str]:
+    """The probe texts by ID, with one that is longer than `max_length` tokens whatever the tokenizer."""
+    return {**PROBE_TEXTS, "truncated": " ".join(["flow of air over a wing"] * (max_length // 6 + 2))}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One arrangement. `largest_difference`: over all texts, of a vector from that of the text alone, relative to
+    the vector's largest value. Only a `fatal` probe that isn't `ok` refuses a release. `policy`: what a difference
+    reveals, None where there is none.
+    """
+
+    name: str
+    largest_difference: float
+    tolerance: float
+    ok: bool
+    fatal: bool
+    policy: str | None
+
+
+def relative_difference(found: NDArray[np.floating], expected: NDArray[np.floating]) -> float:
+    """Largest |found - expected| of two vectors over the largest value of both; infinite where one isn't finite."""
+    if found.shape != expected.shape or not (np.isfinite(found).all() and np.isfinite(expected).all()):
+        return float("inf")
+    largest = max(np.abs(found).max(initial=0), np.abs(expected).max(initial=0))
+    return float(np.abs(found - expected).max(initial=0) / largest) if largest else 0.0
+
+
+def probes(encoder: BiEncoder, manifest: Manifest, tolerance: float = TOLERANCE) -> tuple[Probe, ...]:
+    """Every probe, the worst of all sides in each. Raises Stopped where the model raises."""
+    found: dict[str, Probe] = {}
+    for side, tower in sides(manifest).items():
+        for probe in _Arranged(encoder, tower, side, tolerance).probes():
+            before = found.get(probe.name)
+            if before is None or probe.largest_difference > before.largest_difference:
+                found[probe.name] = probe
+    return tuple(found.values())
+
+
+def sides(manifest: Manifest) -> Mapping[Side, Tower]:
+    """The tower of each side, a side with the same tower and prompt as one before left out.
+
+    Raises Misconfigured for a release that isn't a bi-encoder.
+    """
+    towers = manifest.meaning.towers
+    found: dict[Side, Tower] = {}
+    for side in ("query", "document"):
+        tower = towers.get(side, towers.get("both"))
+        if tower is None or tower.readout.family != "pooled":
+            raise Misconfigured(
+                f"release {manifest.identity.name}", found=f"the towers {', '.join(towers) or 'none'}",
+                expected="a pooled tower for queries and one for documents",
+                mend="Only a bi-encoder can be probed in this way.",
+            )  # fmt: skip
+        same = [one for one, other in found.items() if other == tower and prompt(other, one) == prompt(tower, side)]
+        if not same:
+            found[side] = tower
+    return found
+
+
+def prompt(tower: Tower, side: Side) -> str:
+    return tower.input.prompts.get(side, "")
+
+
+class _Arranged:
+    """The texts of one side, in every arrangement."""
+
+    def __init__(self, encoder: BiEncoder, tower: Tower, side: Side, tolerance: float) -> None:
+        self._encoder, self._tower, self._side, self._tolerance = encoder, tower, side, tolerance
+        self._declared: Padding = tower.input.padding_side
+        self._prompt = prompt(tower, side)
+        self._texts = probe_texts(min(tower.input.max_length, LONGEST))
+        self._alone = {name: encoder.forward([text], self._prompt, width=0) for name, text in self._texts.items()}
+
+    def probes(self) -> list[Probe]:
+        names, turned = list(self._texts), list(self._texts)[::-1]
+        mixed = [names[:1], names[1:3], names[3:4], names[4:9], names[9:]]
+        found = [self._padded("right"), self._padded("left")]
+        found += [self._told(f"batches of {size}", self._batched(_cut(names, size))) for size in (1, 2, 8)]
+        found.append(self._told("batches of mixed size", self._batched([batch for batch in mixed if batch])))
+        found.append(self._told("another order", self._batched(_cut(turned, 4))))
+        found.append(self._told("padding to a multiple of 8", self._batched(_cut(names, 2), multiple=8)))
+        encoded = self._encoder.encode(list(self._texts.values()), self._side).vectors
+        found.append(self._told("as evaluated", dict(zip(names, encoded, strict=True))))
+        return found
+
+    def _told(self, name: str, vectors: Vectors, fatal: bool = True, policy: str | None = None) -> Probe:
+        largest = max(relative_difference(vectors[text], alone.vectors[0]) for text, alone in self._alone.items())
+        return Probe(name, largest, self._tolerance, largest <= self._tolerance, fatal, policy)
+
+    def _batched(self, batches: Sequence[Sequence[str]], multiple: int = 1) -> Vectors:
+        vectors: dict[str, NDArray[np.float32]] = {}
+        for batch in batches:
+            longest = max(len(self._alone[name].ids[0]) for name in batch)
+            width = min(-(-longest // multiple) * multiple, max(longest, self._encoder.widest))
+            texts = [self._texts[name] for name in batch]
+            found = self._encoder.forward(texts, self._prompt, width=width, padding_side=self._declared).vectors
+            vectors.update(zip(batch, found, strict=True))
+        return vectors
+
+    def _padded(self, padding: Padding) -> Probe:
+        found = {
+            name: self._encoder.forward([text], self._prompt, width=self._room(name), padding_side=padding)
+            for name, text in self._texts.items()
+        }
+        policies = []
+        rows = [
+            relative_difference(each.rows[each.attended], self._alone[name].rows[0]) for name, each in found.items()
+        ]
+        if max(rows) > self._tolerance:
+            policies.append(f"absolute positions under {padding} padding")
+        policies += self._by_column(padding)
+        vectors = {name: each.vectors[0] for name, each in found.items()}
+        return self._told(f"{padding} padding", vectors, padding == self._declared, "; ".join(policies) or None)
+
+    def _by_column(self, padding: Padding) -> list[str]:
+        """What the readout takes from the physical column: the same rows are moved, and nothing else."""
+        differences = []
+        for name, alone in self._alone.items():
+            blank = self._room(name) - alone.rows.shape[1]
+            pads = (blank, 0) if padding == "left" else (0, blank)
+            rows, attended = np.pad(alone.rows, ((0, 0), pads, (0, 0))), np.pad(alone.attended, ((0, 0), pads))
+            moved = self._encoder.read_out(rows, attended, self._prompt)
+            differences.append(relative_difference(moved[0], alone.vectors[0]))
+        if max(differences) <= self._tolerance:
+            return []
+        named = {
+            "cls": "physical first row",
+            "lasttoken": "physical last row",
+            "weightedmean": "weighted mean over physical positions",
+        }
+        return [named[mode] for mode in self._tower.readout.modes if mode in named] or ["padding counts in the pooling"]
+
+    def _room(self, name: str) -> int:
+        """Columns for a padded text, as far as the model has positions."""
+        length = len(self._alone[name].ids[0])
+        return max(length, min(length + ADDED, self._encoder.widest))
+
+
+def _cut(names: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [names[start : start + size] for start in range(0, len(names), size)]

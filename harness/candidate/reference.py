@@ -1,0 +1,106 @@
+"""From what a manifest says of a tower to the reference's recipe, with the weights that it names."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import NotAdmitted
+from harness.identity import file_digest
+from harness.readout.projection import Dense, LayerNorm
+from harness.readout.reference import DENOMINATORS, Denominator, Mode, Normalisation, Recipe
+from harness.release.manifest import Projection, Readout, Tower
+from harness.rows.mask import Counting
+
+MODES: tuple[Mode, ...] = ("cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+# What the library's LayerNorm module adds to the variance; its configuration has no key for it.
+LAYER_NORM_EPSILON = 1e-5
+PREFIXES = {"dense": "linear", "layer-norm": "norm"}
+
+
+def recipe(tower: Tower, folder: Path) -> Recipe:
+    """What a tower's manifest says, and nothing that its files say besides the projections' weights.
+
+    Raises NotAdmitted for a manifest that its files contradict or that the reference cannot compute, Misconfigured
+    for one that contradicts itself.
+    """
+    readout, rows, norm = tower.readout, tower.rows, tower.readout.normalisation
+    if readout.family != "pooled":
+        raise refused("readout.family", readout.family, "pooled")
+    if any(rows.skipped.values()) or any(rows.expansion.values()):
+        raise refused("rows", "a skip list or a query expansion", "the rows of a pooled text, which have neither")
+    return Recipe(
+        counting=Counting(special=rows.special, prompt=rows.prompt, expansion=None),
+        modes=_modes(readout),
+        denominators=_denominators(readout),
+        weights=readout.weights,
+        projections=tuple(_projection(one, folder) for one in readout.projections),
+        normalisation=Normalisation(norm.kind, norm.epsilon, norm.stage),
+        truncate_dim=readout.truncate_dim,
+        renormalised=readout.renormalised,
+        empty=readout.empty,
+    )
+
+
+def refused(field: str, found: str, expected: str) -> NotAdmitted:
+    return NotAdmitted(
+        f"manifest, {field}", found=found, expected=expected, mend="Describe the model folder again, as it is now."
+    )
+
+
+def _modes(readout: Readout) -> tuple[Mode, ...]:
+    if not readout.modes or not set(readout.modes) <= set(MODES):
+        raise refused("readout.modes", ", ".join(readout.modes) or "none", f"one or more of {', '.join(MODES)}")
+    return tuple(cast(Mode, mode) for mode in readout.modes)
+
+
+def _denominators(readout: Readout) -> tuple[Denominator, ...]:
+    """One for each mode. The manifest has one in all, that of a mode that averages."""
+    own = tuple(DENOMINATORS[mode] for mode in _modes(readout))
+    averages = set(own) - {"none"}
+    if readout.denominator not in (averages or {"none"}):
+        expected = " or ".join(sorted(averages)) or "none"
+        raise refused("readout.denominator", readout.denominator, f"{expected}, by the modes")
+    return own
+
+
+def _projection(said: Projection, folder: Path) -> Dense | LayerNorm:
+    """In the shape and with the parts that the manifest states."""
+    where = f"readout.projections, {said.kind} from {said.width_in} to {said.width_out}"
+    if said.kind not in PREFIXES:
+        raise refused(where, "no module of a pooled vector", "dense or layer-norm")
+    tensors = _tensors(said, folder)
+    weight = tensors.get(f"{PREFIXES[said.kind]}.weight")
+    bias = tensors.get(f"{PREFIXES[said.kind]}.bias") if said.bias else None
+    shape = (said.width_out, said.width_in) if said.kind == "dense" else (said.width_out,)
+    if weight is None or weight.shape != shape:
+        found = "no weight in its files" if weight is None else f"a weight of shape {list(weight.shape)}"
+        raise refused(where, found, f"the shape {list(shape)}")
+    if said.bias and bias is None:
+        raise refused(where, "no bias in its files", "a bias")
+    if said.kind == "layer-norm":
+        return LayerNorm(weight, bias, LAYER_NORM_EPSILON)
+    residual = None
+    if said.residual:
+        residual = np.eye(said.width_out) if said.width_in == said.width_out else tensors.get("residual.weight")
+        if residual is None:
+            raise refused(where, "no residual weight in its files", "a residual map between two widths")
+    return Dense(weight, bias, said.activation.rpartition(".")[2].lower(), residual)
+
+
+def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float32]]:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file  # NumPy has no bfloat16
+
+    found: dict[str, NDArray[np.float32]] = {}
+    for name, known in said.weights.items():
+        path = folder / name
+        if not path.is_file() or file_digest(path) != known:
+            raise refused(f"readout.projections, {name}", "another file, or none", f"one with the digest {known}")
+        try:
+            found |= {key: weights.float().numpy() for key, weights in load_file(path).items()}
+        except SafetensorError as error:
+            raise refused(f"readout.projections, {name}", f"a broken file ({error})", "safetensors") from error
+    return found

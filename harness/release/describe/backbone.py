@@ -1,0 +1,255 @@
+"""The transformer of a model folder: its artifact, how texts reach it, its rows and its state."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Literal
+
+from harness.errors import Misconfigured, NotAdmitted
+from harness.identity import Json, digest
+from harness.release.definition import ReleaseDefinition
+from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, known, unknown, visibility
+from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
+from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tokenizer
+from harness.release.folder import ModelFolder
+
+SETTINGS = tuple(
+    f"sentence_{name}_config.json"
+    for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+# Said elsewhere in the manifest, or nothing that an output depends on.
+NOT_THE_BACKBONES = (
+    "id2label", "label2id", "num_labels", "problem_type", "sentence_transformers", "sbert_ce_default_activation_function",
+    "architectures", "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype",
+    "task_specific_params", "use_cache",
+)  # fmt: skip
+# Tokenizers without a limit say 1e30.
+NO_LIMIT = 1_000_000
+LEFT_PADDED = ("XLNetTokenizer", "XLNetTokenizerFast")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A maximum length, special tokens included, and where it is stated."""
+
+    tokens: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backbone:
+    """A transformer's folder. `settings` are those of Sentence Transformers, from `settings_file`, both may be absent."""
+
+    definition: ReleaseDefinition
+    folder: ModelFolder
+    place: PurePosixPath
+    config: Mapping[str, Json]
+    settings: Mapping[str, Json]
+    settings_file: str
+    tokenizer: Tokenizer
+
+    def at(self, name: str) -> str:
+        """The path of one of its files, as sources and digests name it."""
+        return str(self.place / name)
+
+    @property
+    def width(self) -> Told:
+        """Of the contextual rows. Raises Misconfigured for a configuration that doesn't say it."""
+        return self._number(WIDTHS, "width")
+
+    @property
+    def layers(self) -> Told:
+        architecture = known(self.config)
+        if architecture is not None and architecture.layers and not any(key in self.config for key in LAYERS):
+            return Told([architecture.layers], LIBRARY)
+        last = self._number(LAYERS, "number of layers")
+        return Told([last.value], last.source)
+
+    def _number(self, keys: Sequence[str], what: str) -> Told:
+        for key in keys:
+            value = self.config.get(key)
+            if isinstance(value, int) and value > 0:
+                return Told(value, f"{self.at('config.json')}#/{key}")
+        raise NotAdmitted(
+            str(self.folder.path / self.at("config.json")), found=f"no {what}", expected=f"one of {', '.join(keys)}",
+            mend="Restore the file from where the model came from.",
+        )  # fmt: skip
+
+
+def read_backbone(definition: ReleaseDefinition, folder: ModelFolder, place: PurePosixPath | str) -> Backbone:
+    """Raises NotAdmitted where there is no configuration."""
+    place = PurePosixPath(place)
+    config = folder.json(place / "config.json")
+    if config is None:
+        raise NotAdmitted(
+            str(folder.path / place / "config.json"), found="no such file", expected="the model's configuration",
+            mend="The folder is incomplete: fetch all of it again.",
+        )  # fmt: skip
+    name = next((name for name in SETTINGS if (folder.path / place / name).is_file()), SETTINGS[0])
+    return Backbone(
+        definition, folder, place, config, folder.json(place / name) or {}, str(place / name),
+        read_tokenizer(folder, place),
+    )  # fmt: skip
+
+
+def artifact(backbone: Backbone, weights: Mapping[str, str], head: Mapping[str, str]) -> Tree:
+    """`weights` and `head`: digests by file, or by FILE#GROUP where a file holds more than one group."""
+    config, model = backbone.config, backbone.definition.model
+    file = backbone.at("config.json")
+    architectures = config.get("architectures")
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    what_counts = {key: value for key, value in config.items() if key not in NOT_THE_BACKBONES}
+    if not isinstance(config.get("model_type"), str):
+        raise unknown(backbone.definition, config, "visibility", '"bidirectional" or "causal"')
+    return {
+        "architecture": Told(named, f"{file}#/architectures/0") if named else Told(config["model_type"], DERIVED),
+        "model_type": Told(config["model_type"], f"{file}#/model_type"),
+        "config": Told(digest(what_counts), f"{file}#"),
+        "backbone": _files(weights),
+        "adapter": _files(backbone.folder.digests(backbone.place, "adapter_*")),
+        "head": _files(head),
+        "visibility": visibility(backbone.definition, config, file),
+        "revision": Told(None if model is None else model.revision, DECLARED),
+        "task_revision": Told(None if model is None else model.task_revision, DECLARED),
+    }
+
+
+def input_of(
+    backbone: Backbone,
+    *,
+    prompts: Tree,
+    suite_prompts: Tree,
+    template: Literal["single", "pair", "choices"] = "single",
+    limits: Sequence[Limit] = (),
+    exactly: Limit | None = None,
+    padding_side: str | None = None,
+) -> Tree:
+    """From a text to token IDs. `limits` are further ones; `exactly` is one that counts whatever the others say."""
+    tokenizer, window = backbone.tokenizer, backbone.definition.input.window
+    special = {
+        role: Told(token_id, f"{tokenizer.config_file}#/{role}") for role, token_id in tokenizer.special.items()
+    }
+    return {
+        "tokenizer": _files(tokenizer.files),
+        "normaliser": tokenizer.normaliser,
+        "lower_case": _lower_case(backbone),
+        "max_length": max_length(backbone, limits, exactly),
+        "truncation_side": _side(tokenizer, "truncation_side", "right"),
+        "truncation": Told("longest_first", LIBRARY),
+        "truncated_first": Told(None if template == "single" else "longest", LIBRARY),
+        "padding_side": Told(padding_side, LIBRARY) if padding_side else _side(tokenizer, "padding_side", "right"),
+        "special_tokens": special or Told({}, DERIVED),
+        "prompts": prompts,
+        "suite_prompts": suite_prompts,
+        "template": Told(template, DERIVED),
+        "window": Told(None, DECLARED) if window is None else each_from(window.model_dump(), DECLARED),
+    }
+
+
+def rows(backbone: Backbone, *, special: bool = True, prompt: Told | None = None, **further: Told | Tree) -> Tree:
+    """Which rows count; `further` fields replace those of a text whose every row counts."""
+    tokenizer = backbone.tokenizer
+    plain: dict[str, Tree] = {
+        "mask": Told("attention_mask", LIBRARY),
+        "polarity": Told("1 counts", LIBRARY),
+        "special": Told(special, LIBRARY),
+        "prompt": prompt or Told(True, LIBRARY),
+        "skipped": Told({}, LIBRARY),
+        "expansion": Told({}, LIBRARY),
+        **{f"expansion_{each}": Told(None, LIBRARY) for each in ("counts", "strategy", "token", "attended")},
+        "segments": _segments(backbone),
+        **{each: Told(tokenizer.fast, DERIVED) for each in ("sequences", "offsets", "words")},
+    }
+    return plain | further
+
+
+def state(backbone: Backbone) -> Tree:
+    """The last layer's rows."""
+    return {
+        "layers": backbone.layers,
+        "mixture": Told(None, LIBRARY),
+        "scale": Told(None, LIBRARY),
+        "final_norm": final_norm(backbone.definition, backbone.config),
+        "axes": Told("batch, row, width", LIBRARY),
+        "width": backbone.width,
+    }
+
+
+def max_length(backbone: Backbone, limits: Sequence[Limit] = (), exactly: Limit | None = None) -> Told:
+    """The smallest of the limits of module, tokenizer and positions, the folder's before an equal declared one.
+
+    Raises Misconfigured where nothing states one.
+    """
+    definition = backbone.definition
+    found = [exactly] if exactly else [*_stated(backbone), *limits]
+    said = definition.input.max_length
+    if not found:
+        if said is None:
+            raise Misconfigured(
+                f"release {definition.name}", found="no maximum length in the model's files", expected="one",
+                mend="Add `max_length` to [input] in release.toml.",
+            )  # fmt: skip
+        return Told(said, DECLARED)
+    least = min(found, key=lambda limit: limit.tokens)
+    if said is not None and said < least.tokens:
+        return Told(said, DECLARED, least.tokens)
+    return Told(least.tokens, least.source)
+
+
+def _stated(backbone: Backbone) -> list[Limit]:
+    # T5 has `n_positions` too, and no use for it.
+    positions = "n_positions" if backbone.config.get("model_type") == "gpt2" else "max_position_embeddings"
+    places = (
+        (backbone.settings, backbone.settings_file, "max_seq_length"),
+        (backbone.tokenizer.config, backbone.tokenizer.config_file, "model_max_length"),
+        (backbone.config, backbone.at("config.json"), positions),
+    )
+    found = []
+    for config, file, key in places:
+        tokens = config.get(key)
+        if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < NO_LIMIT:
+            continue
+        if config is backbone.config:
+            tokens -= _first_position(backbone)
+        found.append(Limit(tokens, f"{file}#/{key}"))
+    return found
+
+
+def _first_position(backbone: Backbone) -> int:
+    architecture, padding = known(backbone.config), backbone.config.get("pad_token_id")
+    offset = architecture is not None and architecture.offset_positions
+    return padding + 1 if offset and isinstance(padding, int) else 0
+
+
+def _lower_case(backbone: Backbone) -> Told:
+    tokenizer = backbone.tokenizer
+    if backbone.settings.get("do_lower_case") is True:
+        return Told(True, f"{backbone.settings_file}#/do_lower_case")
+    said = tokenizer.config.get("do_lower_case")
+    if isinstance(said, bool):
+        return Told(said, f"{tokenizer.config_file}#/do_lower_case")
+    if tokenizer.normaliser.value is None:
+        return Told(None, tokenizer.normaliser.source)
+    return Told(lower_cased(tokenizer.normaliser.value), tokenizer.normaliser.source)
+
+
+def _side(tokenizer: Tokenizer, key: str, usual: str) -> Told:
+    if isinstance(said := tokenizer.config.get(key), str):
+        return Told(said, f"{tokenizer.config_file}#/{key}")
+    if key == "padding_side" and tokenizer.config.get("tokenizer_class") in LEFT_PADDED:
+        return Told("left", LIBRARY)
+    return Told(usual, LIBRARY)
+
+
+def _segments(backbone: Backbone) -> Told:
+    kinds = backbone.config.get("type_vocab_size")
+    if isinstance(kinds, int):
+        return Told(kinds > 1, f"{backbone.at('config.json')}#/type_vocab_size")
+    architecture = known(backbone.config)
+    return Told(architecture is not None and architecture.segments, LIBRARY)
+
+
+def _files(digests: Mapping[str, str]) -> Tree:
+    return {file: Told(found, file.partition("#")[0]) for file, found in digests.items()} or Told({}, DERIVED)
+
+

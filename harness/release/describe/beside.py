@@ -1,0 +1,49 @@
+"""The files beside release.toml that it names, by digest."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import Misconfigured, NotFound
+from harness.identity import file_digest
+from harness.release.definition import ReleaseDefinition
+from harness.release.folder import read_json
+from harness.release.manifest import Calibrator
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a release has besides its model: a calibrator, and the transitions of a CRF."""
+
+    calibrator: Calibrator | None = None
+    transitions: str | None = None
+
+
+def read_beside(definition: ReleaseDefinition, release_folder: Path) -> Beside:
+    """Raises NotFound for a file that isn't there, Misconfigured for a calibrator that doesn't say what it is."""
+    calibrator = None
+    if definition.calibrator is not None:
+        calibrator = _calibrator(_file(release_folder, "[calibrator] path", definition.calibrator.path))
+    transitions = definition.output.transitions
+    found = None if transitions is None else file_digest(_file(release_folder, "[output] transitions", transitions))
+    return Beside(calibrator, found)
+
+
+def _file(folder: Path, key: str, place: str) -> Path:
+    path = folder / place
+    if not path.is_file():
+        raise NotFound(
+            f"{key} {place!r}", found=f"no file {path}", expected="a file beside release.toml",
+            mend="Correct the path in release.toml; it counts from the release's folder.",
+        )  # fmt: skip
+    return path
+
+
+def _calibrator(path: Path) -> Calibrator:
+    read = read_json(path)
+    family, under = (read.get("family"), read.get("fitted_under")) if isinstance(read, dict) else (None, None)
+    if not isinstance(family, str) or not isinstance(under, str) or len(under) != 64:
+        raise Misconfigured(
+            str(path), found="no `family` and `fitted_under`", expected="a calibrator as `harness calibrate` saves it",
+            mend="Fit it again, or name another file in [calibrator].",
+        )  # fmt: skip
+    return Calibrator(family=family, digest=file_digest(path), fitted_under=under)

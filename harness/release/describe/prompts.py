@@ -1,0 +1,49 @@
+"""What is put before a text, by side, and on which suites something else is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from harness.identity import Json
+from harness.release.definition import ReleaseDefinition, SidePrompts
+from harness.release.describe.told import DECLARED, LIBRARY, Told, Tree, declared
+
+Sides: TypeAlias = tuple[Literal["query", "document"], ...]
+SETTINGS = "config_sentence_transformers.json"
+NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
+
+
+def prompts_of(definition: ReleaseDefinition, settings: Mapping[str, Json], sides: Sides) -> Tree:
+    """By side: what release.toml says, else the folder's prompt of that name, else its default one, else nothing."""
+    return {side: prompt(definition.prompts, settings, side) for side in sides}
+
+
+def suite_prompts(definition: ReleaseDefinition, settings: Mapping[str, Json], sides: Sides) -> Tree:
+    """The prompts of those suites whose table in release.toml departs from the usual ones."""
+    usual = {side: prompt(definition.prompts, settings, side).value for side in sides}
+    suites: dict[str, Tree] = {}
+    for suite in sorted(definition.prompts.suites):
+        said = definition.prompts_for(suite)
+        here = {side: usual[side] if _said(said, side) is None else _said(said, side) for side in sides}
+        if here != usual:
+            suites[suite] = {side: Told(text, DECLARED) for side, text in here.items()}
+    return suites or Told({}, DECLARED)
+
+
+def prompt(said: SidePrompts, settings: Mapping[str, Json], side: Literal["query", "document"]) -> Told:
+    known = saved_prompts(settings)
+    names: Sequence[Json] = (*NAMES[side], settings.get("default_prompt_name"))
+    name = next((name for name in names if isinstance(name, str) and name in known), None)
+    if name is None:
+        return declared(_said(said, side), "", LIBRARY)
+    return declared(_said(said, side), known[name], f"{SETTINGS}#/prompts/{name}")
+
+
+def saved_prompts(settings: Mapping[str, Json]) -> Mapping[str, str]:
+    """Those of the folder that have a text."""
+    prompts = settings.get("prompts")
+    every = prompts.items() if isinstance(prompts, Mapping) else ()
+    return {name: text for name, text in every if isinstance(text, str)}
+
+
+def _said(prompts: SidePrompts, side: Literal["query", "document"]) -> str | None:
+    return prompts.query if side == "query" else prompts.document

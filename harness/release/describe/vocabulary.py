@@ -1,0 +1,155 @@
+"""The files of a tokenizer, read without building one: vocabulary, special tokens, normaliser."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from harness.errors import NotAdmitted
+from harness.identity import Json, text_digest
+from harness.release.describe.told import Told
+from harness.release.folder import ModelFolder, read_json
+
+FILES = (
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "*.model", "chat_template.jinja", "chat_template.json",
+)  # fmt: skip
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+LONG = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer:
+    """`ids`: token to ID as far as the files say. `whole`: they give every token, not only the added ones.
+
+    `stated`: the special tokens by role. `config` is tokenizer_config.json, `config_file` its path in the folder.
+    `fast`: rows can be led back to characters and words.
+    """
+
+    files: Mapping[str, str]
+    config: Mapping[str, Json]
+    config_file: str
+    ids: Mapping[str, int]
+    whole: bool
+    stated: Mapping[str, str]
+    normaliser: Told
+    fast: bool
+
+    @property
+    def special(self) -> dict[str, int]:
+        """IDs by role, of those special tokens that the tokenizer has."""
+        return {role: self.ids[token] for role, token in self.stated.items() if token in self.ids}
+
+    @property
+    def size(self) -> int | None:
+        """One more than the largest ID; None where the files don't give every token."""
+        return max(self.ids.values()) + 1 if self.whole and self.ids else None
+
+
+def read_tokenizer(folder: ModelFolder, place: PurePosixPath) -> Tokenizer:
+    """Raises NotAdmitted for files that cannot be read as a tokenizer's."""
+    config = folder.json(place / "tokenizer_config.json") or {}
+    special = folder.json(place / "special_tokens_map.json") or {}
+    vocabulary = _vocabulary(folder, place)
+    added = {
+        str(about["content"]): int(token_id)
+        for token_id, about in _object(config.get("added_tokens_decoder")).items()
+        if isinstance(about, Mapping) and "content" in about
+    }
+    extra = folder.json(place / "added_tokens.json") or {}
+    ids = {**vocabulary.ids, **{token: each for token, each in extra.items() if isinstance(each, int)}, **added}
+    stated = {role: token for role in ROLES if (token := _token(special.get(role)) or _token(config.get(role)))}
+    file = str(place / "tokenizer_config.json")
+    return Tokenizer(
+        folder.digests(place, *FILES), config, file, ids, bool(vocabulary.ids), stated,
+        _normaliser(config, file, vocabulary, place), vocabulary.file is not None,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """`file`: what it was read from, None where there is none. `stated`: tokenizer.json states a normaliser."""
+
+    ids: Mapping[str, int]
+    file: str | None
+    normaliser: Json = None
+    stated: bool = False
+
+
+def _vocabulary(folder: ModelFolder, place: PurePosixPath) -> _Vocabulary:
+    for name, read in (("tokenizer.json", _whole), ("vocab.txt", _lines), ("vocab.json", _mapping)):
+        path = folder.path / place / name
+        if path.is_file() and str(place / name) not in folder.pointers:
+            about = path.stat()
+            try:
+                return read(path.resolve(), about.st_size, about.st_mtime_ns)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise NotAdmitted(
+                    str(path), found=f"no vocabulary ({type(error).__name__}: {error})", expected="a tokenizer's file",
+                    mend="Restore the file from where the model came from.",
+                ) from error  # fmt: skip
+    return _Vocabulary({}, None)
+
+
+@lru_cache(maxsize=8)
+def _whole(path: Path, size: int, changed: int) -> _Vocabulary:
+    read = read_json(path)
+    if not isinstance(read, dict):
+        raise TypeError("not a JSON object")
+    entries = _object(read.get("model")).get("vocab") or {}
+    if isinstance(entries, list):
+        ids = {str(piece): position for position, (piece, _) in enumerate(entries)}
+    else:
+        ids = {str(token): int(each) for token, each in _object(entries).items() if isinstance(each, int)}
+    for token in read.get("added_tokens") or ():
+        ids[str(token["content"])] = int(token["id"])
+    return _Vocabulary(ids, path.name, _shortened(read.get("normalizer")), "normalizer" in read)
+
+
+@lru_cache(maxsize=8)
+def _lines(path: Path, size: int, changed: int) -> _Vocabulary:
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return _Vocabulary({token: position for position, token in enumerate(lines) if token}, path.name)
+
+
+@lru_cache(maxsize=8)
+def _mapping(path: Path, size: int, changed: int) -> _Vocabulary:
+    read = json.loads(path.read_text(encoding="utf-8"))
+    return _Vocabulary({str(token): int(each) for token, each in read.items()}, path.name)
+
+
+def _normaliser(config: Mapping[str, Json], file: str, vocabulary: _Vocabulary, place: PurePosixPath) -> Told:
+    if vocabulary.stated:
+        return Told(vocabulary.normaliser, f"{place / 'tokenizer.json'}#/normalizer")
+    keys = ("do_lower_case", "strip_accents", "tokenize_chinese_chars", "do_basic_tokenize", "keep_accents")
+    stated = {key: config[key] for key in keys if key in config}
+    return Told(stated or None, f"{file}#")
+
+
+def _shortened(value: Json) -> Json:
+    """With long strings (the tables of SentencePiece) replaced by their digests."""
+    if isinstance(value, str):
+        return value if len(value) <= LONG else f"sha256:{text_digest(value)}"
+    if isinstance(value, Mapping):
+        return {key: _shortened(each) for key, each in value.items()}
+    return [_shortened(each) for each in value] if isinstance(value, list) else value
+
+
+def _token(value: Json) -> str | None:
+    """A special token is text, or an object that has it under `content`."""
+    content = value.get("content") if isinstance(value, Mapping) else value
+    return content if isinstance(content, str) and content else None
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def lower_cased(normaliser: Json) -> bool:
+    """Whether a normaliser of tokenizer.json makes letters small."""
+    if isinstance(normaliser, Mapping):
+        if normaliser.get("type") == "Lowercase" or normaliser.get("lowercase") is True:
+            return True
+        return lower_cased(normaliser.get("normalizers"))
+    return isinstance(normaliser, list) and any(lower_cased(each) for each in normaliser)
