@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.errors import HarnessError, Misconfigured
+from harness.errors import HarnessError, Interrupted, Misconfigured, Stopped
 from harness.identity import Json
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite's folde
 
 
 PLANNED = "The same weights with another pooling. It loads, every shape fits, and it must FAIL, as planned:"
+
+
+INTERRUPTED = Interrupted.exit_code
 
 
 class Form(StrEnum):
@@ -189,13 +193,15 @@ def runs(store: StorePath = None, as_json: AsJson = False) -> None:
 def main() -> None:
     """The console script. Every refusal is one message and an exit code; a user's mistake shows no traceback."""
     as_json = "--json" in sys.argv[1:]
+    if sys.stdout is None:  # closed by the shell
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process lives
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        code = app(standalone_mode=False) or 0
+        sys.exit(code if code != INTERRUPTED else _refuse(_interrupted(), as_json))
     except HarnessError as refusal:
         sys.exit(_refuse(refusal, as_json))
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("interrupted; what is finished is kept", err=True)
-        sys.exit(130)
+        sys.exit(_refuse(_interrupted(), as_json))
     except Exception as fault:
         if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
             usage = Misconfigured(
@@ -213,11 +219,21 @@ def main() -> None:
 
 
 def _refuse(refusal: HarnessError, as_json: bool) -> int:
-    if as_json:
-        _print_json({"error": refusal.as_record(), "exit_code": refusal.exit_code})
-    else:
-        typer.echo(str(refusal), err=True)
+    try:
+        if as_json:
+            _print_json({"error": refusal.as_record(), "exit_code": refusal.exit_code})
+        else:
+            typer.echo(str(refusal), err=True)
+    except OSError:
+        _give_up_stdout()  # a full disk behind stdout: the exit code is all that can still be said
     return refusal.exit_code
+
+
+def _interrupted() -> Interrupted:
+    return Interrupted(
+        "the command", found="it was interrupted", expected="that it may finish",
+        mend="What is finished is kept; give the same command again.",
+    )  # fmt: skip
 
 
 def _answer(answer: "Answer", as_json: bool) -> None:
@@ -254,4 +270,15 @@ def _reader_may_leave() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
+    except OSError as refusal:
+        _give_up_stdout()
+        raise Stopped(
+            "stdout", found=refusal.strerror or str(refusal), expected="an output that can be written",
+            mend="Write it elsewhere; the store has the result, and the same command gives it again.",
+        ) from refusal  # fmt: skip
+
+
+def _give_up_stdout() -> None:
+    """Nothing more can be written there; what is still buffered must not raise at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -93,3 +93,10 @@ class Stopped(HarnessError):
 
     kind = "stopped"
     exit_code = 5
+
+
+class Interrupted(HarnessError):
+    """The user broke it off; what is done is kept."""
+
+    kind = "interrupted"
+    exit_code = 130

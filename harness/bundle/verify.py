@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import NotFound
+from harness.file import ledger
 from harness.identity import Json, file_digest
+from harness.lifecycle.state import LEDGER, State
 
 SUMS = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
@@ -49,7 +51,7 @@ def verify(folder: Path) -> Verified:
     findings = []
     if sums.is_symlink():
         findings.append(Finding(SUMS, "changed", "a link where a file was bundled"))
-    for number, line in enumerate(sums.read_text(encoding="utf-8", errors="replace").split("\n"), start=1):
+    for number, line in enumerate(sums.read_bytes().decode("utf-8", "replace").split("\n"), start=1):
         match = LINE.fullmatch(line)
         if match and match[2] in known:
             findings.append(Finding(SUMS, "unreadable", f"line {number} lists {match[2]} a second time"))
@@ -72,6 +74,21 @@ def verify(folder: Path) -> Verified:
         elif (found := file_digest(path)) != expected:
             findings.append(Finding(name, "changed", f"SHA-256 {found[:16]}…, bundled as {expected[:16]}…"))
     findings += [Finding(name, "extra", "not listed") for name in present]
+    findings += [
+        Finding(path.relative_to(folder).as_posix(), "extra", "an empty folder")
+        for path in sorted(folder.rglob("*"))
+        if path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    ]
+    if (recorded := _recorded(folder)) and file_digest(sums) not in recorded:
+        findings.append(Finding(SUMS, "changed", f"the release's {LEDGER} records another"))
     if not known:
         findings.append(Finding(SUMS, "unreadable", "it lists no file"))
     return Verified(tuple(findings))
+
+
+def _recorded(folder: Path) -> set[str]:
+    """Digests of SHA256SUMS under which the release beside a bundle became a candidate; none away from its release."""
+    home = folder.resolve()
+    entries = ledger.read(home.parents[1] / LEDGER) if len(home.parents) > 1 else []
+    found = [entry["evidence"] for entry in entries if entry.get("state") == State.CANDIDATE]
+    return {str(each["bundle"]) for each in found if isinstance(each, dict) and each.get("run") == home.name}

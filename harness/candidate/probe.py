@@ -159,8 +159,10 @@ class _Arranged:
         for name, alone in self._alone.items():
             blank = self._room(name) - alone.rows.shape[1]
             pads = (blank, 0) if padding == "left" else (0, blank)
-            rows, attended = np.pad(alone.rows, ((0, 0), pads, (0, 0))), np.pad(alone.attended, ((0, 0), pads))
-            moved = self._encoder.read_out(rows, attended, self._prompt)
+            # Padding of zeros would go unseen in a sum.
+            conspicuous = 2 * np.abs(alone.rows).max()
+            rows = np.pad(alone.rows, ((0, 0), pads, (0, 0)), constant_values=conspicuous)
+            moved = self._encoder.read_out(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
             differences.append(relative_difference(moved[0], alone.vectors[0]))
         if max(differences) <= self._tolerance:
             return []

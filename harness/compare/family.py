@@ -24,14 +24,6 @@ def benjamini_hochberg(p: Floats) -> Floats:
     return _in_place(np.minimum.accumulate(stepped[::-1])[::-1], order)
 
 
-def draws_suffice(draws: int, members: int, alpha: float) -> bool:
-    """Whether so many draws can reject in a family of so many members: draws ≥ 2·m/α.
-
-    The smallest p-value of a draw-based test is 1/(draws + 1), and Holm multiplies it by m.
-    """
-    return draws * alpha >= 2 * members
-
-
 def _in_place(stepped: Floats, order: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
     adjusted = np.empty(len(order))
     adjusted[order] = np.minimum(stepped, 1.0)

@@ -1,7 +1,7 @@
 """Every slice and metric of both sides: values, the paired delta, and an interval for each, under the same draws."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,7 @@ def scoreboard(
     """Cells by (slice, metric), slices outermost. Raises Unpairable where a side lacks a promotion case."""
     sides = [_columns(population, side, list(candidate)) for side in (candidate, parent) if side]
     keys = [(name, metric) for name in population.slices for metric in candidate]
+    population = replace(population, groups=_by_content(population, sides))
     summaries = [_summaries(population, side, keys, resample, method, level) for side in sides]
     pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
     some = {key: pair for key, pair in pairs.items() if pair}
@@ -116,6 +117,22 @@ def scoreboard(
             evidence=evidence.get(key),
         )
     return cells
+
+
+def _by_content(population: Population, sides: Sequence[Mapping[str, "_Columns"]]) -> Codes:
+    """Group codes [n] in an order of what the groups hold: neither the order of cases nor any name moves a draw.
+
+    Groups that hold the same may change places: whichever is drawn, the sample is the same.
+    """
+    held = [*(column.values for side in sides for column in side.values()), *population.slices.values()]
+    cases = np.stack(held, axis=1).astype(np.float64)
+    contents: dict[int, list[bytes]] = {}
+    for code, row in zip(population.groups.tolist(), cases, strict=True):
+        contents.setdefault(code, []).append(row.tobytes())
+    order = sorted(contents, key=lambda code: (len(contents[code]), sorted(contents[code])))
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    return place[population.groups]
 
 
 def _columns(population: Population, side: Mapping[str, CaseValues], names: Sequence[str]) -> dict[str, _Columns]:

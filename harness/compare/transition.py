@@ -27,8 +27,3 @@ def transitions(candidate_right: Bools, parent_right: Bools, same_wrong: Bools) 
     becomes[~candidate_right & ~parent_right & same_wrong] = Transition.BOTH_WRONG_SAME
     becomes[~candidate_right & ~parent_right & ~same_wrong] = Transition.BOTH_WRONG_DIFFERENT
     return becomes
-
-
-def count(becomes: NDArray[np.object_]) -> dict[Transition, int]:
-    """How many cases made each transition, those that none made included."""
-    return {transition: int((becomes == transition).sum()) for transition in Transition}

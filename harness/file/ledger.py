@@ -22,6 +22,10 @@ def read(path: Path) -> list[dict[str, Json]]:
     """
     if not path.exists():
         return []
+    if not path.is_file():
+        raise Tampered(
+            str(path), found="no file", expected="an append-only ledger", mend="Restore the file from version control."
+        )
     entries: list[dict[str, Json]] = []
     previous = START
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):

@@ -33,8 +33,8 @@ def read_toml(path: Path, model: type[Model]) -> Model:
     text = _text(path)
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "values nested too deeply"
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError of its own
+        said = str(error) if isinstance(error, ValueError) else "values nested too deeply"
         at = _AT_LINE.search(said)
         line = int(at.group(1)) if at else text.count("\n") + 1
         raise Misconfigured(

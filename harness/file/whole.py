@@ -26,11 +26,6 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise cannot_write(path, refusal) from refusal
 
 
-def write_text(path: Path, text: str) -> None:
-    """Puts a UTF-8 file in place, whole."""
-    write_bytes(path, text.encode("utf-8"))
-
-
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill, which takes the place of `path` when the block ends without an error."""

@@ -2,10 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable() or name != name.strip():
+        raise ValueError("a name holds no line break, control character or outer blank")
+    return name
+
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Positive = Annotated[int, Field(gt=0)]
+Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
@@ -14,7 +22,7 @@ class Rule(BaseModel):
 
     model_config = Strict
 
-    id: Annotated[str, Field(min_length=1)]
+    id: Name
     kind: Literal["no-worse", "at-least", "at-most", "invariant"]
     metric: str
     slice: str = "all"
@@ -48,7 +56,7 @@ class Uncertainty(BaseModel):
     model_config = Strict
 
     method: Literal["bca", "percentile"] = "bca"
-    draws: Annotated[int, Field(ge=100)] = 10_000
+    draws: Annotated[int, Field(ge=100, le=1_000_000)] = 10_000
     level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     seed: Annotated[int, Field(ge=0)] = 20261201
     family: Literal["holm", "benjamini-hochberg"] = "holm"

@@ -49,7 +49,15 @@ def read(suite_folder: Path, now: datetime) -> tuple[Waiver, ...]:
         return ()
     waivers = tuple(read_toml(path, Waivers).waivers)
     for waiver in waivers:
-        if waiver.expires <= now:
+        try:
+            expired = waiver.expires <= now
+            waiver.expires.astimezone(UTC)
+        except OverflowError as refusal:
+            raise Misconfigured(
+                f"{path}: the waiver of {waiver.rule}", found=f"it expires at {waiver.expires.isoformat()}",
+                expected="a time between the years 1 and 9999 in UTC", mend="Write a date near enough to come.",
+            ) from refusal  # fmt: skip
+        if expired:
             raise Misconfigured(
                 f"{path}: the waiver of {waiver.rule}",
                 found=f"it expired at {waiver.expires.astimezone(UTC).isoformat()}",

@@ -75,7 +75,7 @@ def contrastive(scores: Array, positives: Bools, admitted: Bools, temperature: f
     """
     share = _positive_share(positives, admitted)
     log_chance = log_softmax(np.where(admitted, scores, -np.inf), temperature)
-    return float(-np.sum(np.where(positives, share * log_chance, 0)) / len(scores))
+    return float(-np.sum(share[positives] * log_chance[positives]) / len(scores))
 
 
 def contrastive_gradient(scores: Array, positives: Bools, admitted: Bools, temperature: float) -> Floats:

@@ -146,7 +146,7 @@ class Output(BaseModel):
     @model_validator(mode="after")
     def _transitions_are_a_crfs(self) -> "Output":
         if (self.transitions is None) == (self.decoder == "crf"):
-            raise ValueError("`transitions` names the file of a CRF: `decoder = \"crf\"` needs it, and no other has it")
+            raise ValueError('`transitions` names the file of a CRF: `decoder = "crf"` needs it, and no other has it')
         return self
 
 

@@ -11,8 +11,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-
-
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Width = Annotated[int, Field(gt=0)]
@@ -26,7 +24,8 @@ class Artifact(BaseModel):
 
     `head` is what turns contextual rows straight into scores, as `FILE#GROUP` where a file holds more than it; the
     weights of what makes a vector are its projections'. `config` is the model's configuration without what is said
-    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `visibility` is which positions a row may attend to. `revision` and `task_revision` as declared.
+    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `visibility` is which
+    positions a row may attend to. `revision` and `task_revision` as declared.
     """
 
     model_config = Strict
@@ -55,7 +54,8 @@ class Input(BaseModel):
     """From a text to token IDs. `prompts` by side, put before the text as they are; `template` names how pairs join.
 
     `suite_prompts`: the prompts on those suites where they depart from `prompts`. `normaliser` as the tokenizer states
-    it, long strings by their digest. `special_tokens`: IDs by role, where the tokenizer's files give one. `max_length` is the effective one, special tokens included. `truncated_first`: of a pair, the side cut first.
+    it, long strings by their digest. `special_tokens`: IDs by role, where the tokenizer's files give one. `max_length`
+    is the effective one, special tokens included. `truncated_first`: of a pair, the side cut first.
     """
 
     model_config = Strict

@@ -1,37 +1,53 @@
-"""From a release's folder to the release: its definition, the files it depends on, its meaning and content ID."""
+"""From a release's folder to the release: its definition, the files it depends on, its manifest and content ID."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.errors import NotFound, Stopped
+from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, Stopped
 from harness.file.toml import read_toml
-from harness.identity import Json, digest, file_digest
+from harness.identity import Json, file_digest
+from harness.release.admit import Check, findings, folder_findings, refused
 from harness.release.bi import BiMeaning, Prompts, bi_meaning
-from harness.release.definition import Recorded, ReleaseDefinition
-from harness.release.first_form import open_model_folder
+from harness.release.definition import Model, Recorded, ReleaseDefinition
+from harness.release.describe import as_json, describe, describe_composed, describe_recorded
+from harness.release.describe.beside import Beside, read_beside
+from harness.release.folder import read_folder
+from harness.release.manifest import Manifest
 from harness.release.source import find_model
 
 DEFINITION = "release.toml"
+# Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
+# the model: theirs is the reason that helps.
+LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """An opened release. `files`: relative path to SHA-256, of the model folder's or the recorded file.
 
-    `content_id` is the digest of `meaning` alone: names, folders and parents have no part in it. `model_folder` and
-    `bi` are None for a recorded release, `outputs` is None for a live one.
+    `content_id` is the digest of `meaning` alone: names, folders and parents have no part in it. `model_folder` is
+    None for a release without a model of its own, `bi` for one that isn't one encoder of both sides, `outputs` for a
+    live one. `members`: the releases that it is made of, by role.
     """
 
     name: str
     folder: Path
     definition: ReleaseDefinition
     files: Mapping[str, str]
-    meaning: Mapping[str, Json]
-    content_id: str
+    manifest: Manifest
     model_folder: Path | None = None
     bi: BiMeaning | None = None
     outputs: Path | None = None
+    members: Mapping[str, "Release"] = field(default_factory=dict)
+
+    @property
+    def meaning(self) -> Mapping[str, Json]:
+        return as_json(self.manifest.meaning)
+
+    @property
+    def content_id(self) -> str:
+        return self.manifest.identity.content_id
 
     @property
     def recorded(self) -> Recorded | None:
@@ -39,10 +55,20 @@ class Release:
 
     @property
     def score_type(self) -> str:
-        return str(self.meaning["score_type"])
+        return self.manifest.meaning.score.type
+
+    @property
+    def cannot_run(self) -> str | None:
+        """Why this version can describe and compare the release, but not run it; None where it can."""
+        if self.recorded is not None:
+            return None
+        if self.bi is None:
+            kind = self.definition.interaction
+            return "a bi release with an encoder for each side" if kind == "bi" else f"a {kind} release"
+        return "a release that reads texts in windows" if self.definition.input.window is not None else None
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
-        """The prompts on one suite; None for a recorded release."""
+        """The prompts on one suite; None where they aren't those of queries and documents."""
         return None if self.bi is None else self.bi.prompts_for(suite_name)
 
     def prompts(self, suite_name: str) -> Json:
@@ -51,17 +77,59 @@ class Release:
         return None if prompts is None else prompts.as_json()
 
 
-def open_release(folder: Path) -> Release:
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """All that can be said of a release's folder without running it. `manifest` is None where it can't be described;
+    why it can't is then among the checks.
+    """
+
+    definition: ReleaseDefinition
+    manifest: Manifest | None
+    checks: tuple[Check, ...]
+
+
+def open_release(folder: Path, *, download: bool = False) -> Release:
     """Reads release.toml and everything it names, and loads no model.
 
+    `download`: fetch a model on the hub that the local cache lacks.
     Raises Misconfigured for a file that does not say a release that this version supports, NotFound for a folder,
     package or file that isn't there, NotAdmitted for a model that may not be run, Stopped for one that can't be read.
     """
+    return _opened(folder, download, ())
+
+
+def inspect_release(folder: Path, *, download: bool = False) -> Inspection:
+    """A release with every invariant that it keeps or breaks, where `open_release` would refuse it.
+
+    Raises Misconfigured, NotFound and Stopped as `open_release` does.
+    """
     definition = read_toml(folder / DEFINITION, ReleaseDefinition)
+    if definition.model is None:
+        opened = open_release(folder, download=download)
+        return Inspection(definition, opened.manifest, findings(opened.manifest, None))
+    model = read_folder(find_model(definition.model, folder, download=download))
+    beside = read_beside(definition, folder)
     try:
+        manifest = describe(definition, model, beside)
+    except NotAdmitted as refusal:
+        return Inspection(definition, None, (refused(refusal), *folder_findings(model)))
+    return Inspection(definition, manifest, findings(manifest, model))
+
+
+def _opened(folder: Path, download: bool, above: tuple[Path, ...]) -> Release:
+    definition = read_toml(folder / DEFINITION, ReleaseDefinition)
+    if folder.resolve() in above:
+        raise Misconfigured(
+            f"release {definition.name}", found="a release made of itself", expected="members that are other releases",
+            mend="Name other releases in release.toml.",
+        )  # fmt: skip
+    try:
+        beside = read_beside(definition, folder)
         if definition.recorded is not None:
-            return _recorded(folder, definition, definition.recorded)
-        return _bi(folder, definition)
+            return _recorded(folder, definition, definition.recorded, beside)
+        if definition.model is not None:
+            return _live(folder, definition, definition.model, beside, download)
+        return _composed(folder, definition, beside, download, (*above, folder.resolve()))
     except OSError as refusal:
         raise Stopped(
             str(refusal.filename or folder), found=refusal.strerror or str(refusal), expected="a file that can be read",
@@ -69,31 +137,62 @@ def open_release(folder: Path) -> Release:
         ) from refusal  # fmt: skip
 
 
-def _bi(folder: Path, definition: ReleaseDefinition) -> Release:
-    assert definition.model is not None  # held by the definition's own check
-    model_folder = find_model(definition.model, folder)
-    model = open_model_folder(model_folder)
-    bi = bi_meaning(definition, model)
-    meaning = bi.as_json()
+def _live(folder: Path, definition: ReleaseDefinition, source: Model, beside: Beside, download: bool) -> Release:
+    place = find_model(source, folder, download=download)
+    model = read_folder(place)
+    try:
+        manifest = describe(definition, model, beside)
+    except HarnessError as refusal:
+        _admit(definition, folder_findings(model), refusal)
+        raise
+    _admit(definition, findings(manifest, model))
     return Release(
-        definition.name, folder, definition, model.files, meaning, digest(meaning), model_folder=model_folder, bi=bi
+        definition.name, folder, definition, model.files, manifest, model_folder=place, bi=bi_meaning(manifest)
     )
 
 
-def _recorded(folder: Path, definition: ReleaseDefinition, recorded: Recorded) -> Release:
+def _composed(
+    folder: Path, definition: ReleaseDefinition, beside: Beside, download: bool, above: tuple[Path, ...]
+) -> Release:
+    """Members are found by name, in the folders beside this release's."""
+    members = {role: _opened(folder.parent / name, download, above) for role, name in _members(definition).items()}
+    manifest = describe_composed(definition, {role: each.manifest for role, each in members.items()}, beside)
+    _admit(definition, findings(manifest, None))
+    files = {f"{role}/{file}": found for role, each in members.items() for file, found in each.files.items()}
+    return Release(definition.name, folder, definition, files, manifest, members=members)
+
+
+def _members(definition: ReleaseDefinition) -> Mapping[str, str]:
+    if definition.stages is not None:
+        return {"retriever": definition.stages.retriever, "reranker": definition.stages.reranker}
+    if definition.pair is not None:
+        return {"query": definition.pair.query, "document": definition.pair.document}
+    return {} if definition.fusion is None else {name: name for name in definition.fusion.weights}
+
+
+def _recorded(folder: Path, definition: ReleaseDefinition, recorded: Recorded, beside: Beside) -> Release:
     outputs = folder / recorded.path
     if not outputs.is_file():
         raise NotFound(
             f"[recorded] path {recorded.path!r}", found=f"no file {outputs}", expected="the recorded outputs",
             mend="Correct the path in release.toml; it counts from the release's folder.",
         )  # fmt: skip
-    files = {recorded.path: file_digest(outputs)}
-    meaning: Mapping[str, Json] = {
-        "interaction": "recorded",
-        "tuple": "declared",
-        "format": recorded.format,
-        "score_type": recorded.score_type,
-        "revision": recorded.revision,
-        "outputs": files[recorded.path],
-    }
-    return Release(definition.name, folder, definition, files, meaning, digest(meaning), outputs=outputs)
+    found = file_digest(outputs)
+    manifest = describe_recorded(definition, found, beside)
+    _admit(definition, findings(manifest, None))
+    return Release(definition.name, folder, definition, {recorded.path: found}, manifest, outputs=outputs)
+
+
+def _admit(definition: ReleaseDefinition, checks: tuple[Check, ...], refusal: HarnessError | None = None) -> None:
+    """Raises NotAdmitted with every broken invariant, after a refusal to describe the folder where there is one."""
+    broken = [check for check in checks if not check.ok and check.name not in LEFT_TO_THE_LOADER]
+    if not broken:
+        return
+    if refusal is not None:
+        broken.insert(0, refused(refusal))
+    raise NotAdmitted(
+        f"release {definition.name}",
+        found="; ".join(f"{check.name}: {check.found}" for check in broken),
+        expected="; ".join(check.expected for check in broken),
+        mend=" ".join(dict.fromkeys(check.mend for check in broken)),
+    )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from harness.output.answer import Answer, DeltaSummary
+from harness.output.change import CaseChange, TransitionCount
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,46 +18,12 @@ class SliceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstAnswer:
-    """The document that a side put first; grade None where nobody judged it."""
-
-    document_id: str
-    head: str
-    grade: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CaseChange:
-    """One promotion case whose primary metric moved."""
-
-    case_id: str
-    text: str
-    slices: tuple[str, ...]
-    parent_value: float
-    candidate_value: float
-    parent_first: FirstAnswer | None
-    candidate_first: FirstAnswer | None
-
-
-@dataclass(frozen=True, slots=True)
 class MeaningChange:
     """One field of the release's meaning that differs between parent and candidate; None where a side lacks it."""
 
     field: str
     parent: str | None
     candidate: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class TransitionCount:
-    """How many promotion cases of a slice went which way, by the declared criterion."""
-
-    slice: str
-    both_right: int
-    parent_only: int
-    candidate_only: int
-    both_wrong_same: int
-    both_wrong_different: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 import re
 
+from harness.output.change import CaseChange, FirstAnswer
 from harness.output.decision import Outcome
 from harness.report import number, text, verdict
-from harness.report.content import CaseChange, Content, FirstAnswer
+from harness.report.content import Content
 
 WORST = 5
 LONGEST = 160

@@ -57,17 +57,15 @@ def multiplicity(windows: Ints, n_tokens: int) -> Ints:
 
 
 def owners(windows: Ints, n_tokens: int) -> Ints:
-    """[n_tokens], the window that speaks for each token: where it has most context on its shorter side.
+    """[n_tokens], the window that speaks for each token: where it is farthest from the nearer edge.
 
-    The text's own ends are no lack of context. Among equals the earlier window speaks.
+    The text's own ends need no exception: no other window reaches beyond them. Among equals the earlier speaks.
     """
     multiplicity(windows, n_tokens)
     token = np.arange(n_tokens)[None, :]
     start, end = windows[:, :1], windows[:, 1:]
-    before = np.where(start == 0, n_tokens, token - start)
-    after = np.where(end == n_tokens, n_tokens, end - 1 - token)
-    inside = (token >= start) & (token < end)
-    return np.asarray(np.argmax(np.where(inside, np.minimum(before, after), -1), axis=0), dtype=np.int64)
+    context = np.minimum(token - start, end - 1 - token)  # below 0 outside the window
+    return np.asarray(np.argmax(context, axis=0), dtype=np.int64)
 
 
 def by_owner(values: Sequence[NDArray[np.floating]], windows: Ints, n_tokens: int) -> Floats:

@@ -44,7 +44,8 @@ def cut_ranking(
     if cut.ties == "trec":
         order = trec_order(documents, scores)[: cut.depth]
         # Kept as trec_eval sees them, so that what it takes for a tie is one here too.
-        return Ranking(documents[order], scores[order].astype(np.float32).astype(np.float64))
+        with np.errstate(over="ignore"):
+            return Ranking(documents[order], scores[order].astype(np.float32).astype(np.float64))
     order = expected_order(documents, scores)
     documents, scores = documents[order], scores[order]
     if len(scores) <= cut.depth and not crossing:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from harness.output.case import CaseOutput
 from harness.run.execute import Executed
 from harness.store.connection import Connection
-from harness.store.write import Column, append, finish, remove, replace
+from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute
 from harness.suite.freeze import FrozenSuite
 from harness.suite.lock import Lock
@@ -61,7 +61,7 @@ def record_policy(connection: Connection, run: str, lock: Lock) -> None:
                 [lock.digest, then],
             )
         _record_lock(connection, key, lock)
-    connection.execute("UPDATE runs SET suite_digest = ? WHERE run = ?", [lock.digest, run])
+    update(connection, "runs", {"run": run}, {"suite_digest": lock.digest})
 
 
 def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> None:

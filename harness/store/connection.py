@@ -60,7 +60,7 @@ class Store:
                 connection.execute("UPDATE layout SET views = ?", [_digest("views.sql")])
             yield connection
             connection.commit()
-        except (duckdb.IOException, duckdb.OutOfMemoryException) as stop:
+        except (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.TransactionException) as stop:
             raise Stopped(
                 str(self.path),
                 found=_first_line(stop),
@@ -85,6 +85,11 @@ class Store:
             if not self._is_laid_out(connection):
                 raise self._nothing("a store without a finished step")
             yield connection
+        except duckdb.Error as damage:
+            raise Misconfigured(
+                str(self.path), found=_first_line(damage), expected="a store that can be read",
+                mend="If the file is damaged, move it away: a run writes a new one.",
+            ) from damage  # fmt: skip
         finally:
             connection.close()
 

@@ -1,5 +1,6 @@
 """SQL that people write: read-only over the store, or a slice's condition over the cases' attributes."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,9 @@ import pyarrow as pa
 
 from harness.errors import Misconfigured
 from harness.store.connection import SEALED, Store
+
+# Seconds after which a slice's condition is given up: a recursive one may never end.
+LONGEST_CONDITION = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,12 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
         statements = connection.extract_statements(f'SELECT "{position}" FROM cases WHERE ({where}\n) ORDER BY 1')
         if len(statements) != 1:
             raise duckdb.ParserException("more than one statement")
-        first, again = (connection.execute(statements[0]).fetchall() for _ in range(2))
+        timer = threading.Timer(LONGEST_CONDITION, connection.interrupt)
+        timer.start()
+        try:
+            first, again = (connection.execute(statements[0]).fetchall() for _ in range(2))
+        finally:
+            timer.cancel()
         if first != again:
             raise duckdb.InvalidInputException("the condition picks other cases each time, as random() does")
         return [case_ids[row[0]] for row in first]

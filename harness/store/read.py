@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from harness.errors import Misconfigured, NotFound
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
-from harness.output.value import CaseValues
 
 RULE_COLUMNS = tuple(RuleResult.__dataclass_fields__)
 
@@ -44,6 +43,18 @@ class ReleaseRecord:
     interaction: str
     meaning: str
     runtime: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureRecord:
+    """One row of `exposures`."""
+
+    run: str
+    data: str
+    policy: str
+    candidate: str
+    parent: str | None
+    outcomes: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +119,26 @@ def has_run(connection: duckdb.DuckDBPyConnection, run: str) -> bool:
     return bool(connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall())
 
 
+def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
+    """Digest of the candidate's rankings over the promotion cases: equal where two releases answer alike."""
+    rows = connection.execute(
+        """SELECT sha256(coalesce(string_agg(concat_ws(chr(31), g.case_id, g.position, g.document_id), chr(30)
+                                             ORDER BY k.position, g.position), ''))
+           FROM rankings g JOIN runs r USING (run)
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id AND k.role = 'promotion'
+           WHERE g.run = ? AND g.side = 'candidate'""",
+        [run],
+    ).fetchall()
+    return str(rows[0][0])
+
+
+def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[ExposureRecord, ...]:
+    """Who read the promotion outcomes of these data, first first."""
+    columns = ", ".join(ExposureRecord.__dataclass_fields__)
+    rows = connection.execute(f"SELECT {columns} FROM exposures WHERE data = ? ORDER BY rowid", [data]).fetchall()
+    return tuple(ExposureRecord(*row) for row in rows)
+
+
 def findings_besides(connection: duckdb.DuckDBPyConnection, run: str) -> frozenset[str]:
     """Every finding that the rules of any other stored run named."""
     rows = connection.execute(
@@ -135,16 +166,6 @@ def cases(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseRows:
         "SELECT case_id, role, case_group FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
     ).fetchnumpy()
     return CaseRows(_objects(rows["case_id"]), _objects(rows["role"]), _objects(rows["case_group"]))
-
-
-def slice_members(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> dict[str, set[str]]:
-    """Case IDs of every slice that the suite names."""
-    members: dict[str, set[str]] = {}
-    for name, case_id in connection.execute(
-        "SELECT slice, case_id FROM slice_members WHERE suite_digest = ?", [suite_digest]
-    ).fetchall():
-        members.setdefault(name, set()).add(case_id)
-    return members
 
 
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
@@ -188,29 +209,6 @@ def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Rank
         judged_score=np.asarray(judged["score"], dtype=np.float64),
         judged_position=np.asarray(judged["position"], dtype=np.int64),
     )
-
-
-def case_values(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> dict[str, CaseValues]:
-    """Every measured metric of one side, by name, in suite order."""
-    rows = connection.execute(
-        """SELECT m.metric, m.case_id, coalesce(m.value, 'nan'::DOUBLE) AS value, m.status
-           FROM case_metrics m JOIN runs r ON r.run = m.run
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = m.case_id
-           WHERE m.run = ? AND m.side = ? ORDER BY m.metric, k.position""",
-        [run, side],
-    ).fetchnumpy()
-    metrics = _objects(rows["metric"])
-    names, starts = np.unique(metrics.astype(str), return_index=True)
-    ends = [*starts, len(metrics)][1:]
-    return {
-        str(name): CaseValues(
-            metric=str(name),
-            case_ids=_objects(rows["case_id"][start:end]),
-            values=np.asarray(rows["value"][start:end], dtype=np.float64),
-            status=_objects(rows["status"][start:end]),
-        )
-        for name, start, end in zip(names, starts, ends, strict=True)
-    }
 
 
 def summaries(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, dict[str, Summary]]]:

@@ -184,6 +184,15 @@ CREATE TABLE IF NOT EXISTS transitions (
     transition VARCHAR NOT NULL           -- both-right | parent-only | candidate-only | both-wrong-same | both-wrong-different
 );
 
+CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a ledger which lost a line is seen
+    run       VARCHAR NOT NULL,
+    data      VARCHAR NOT NULL,
+    policy    VARCHAR NOT NULL,
+    candidate VARCHAR NOT NULL,
+    parent    VARCHAR,
+    outcomes  VARCHAR NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS rules (
     run          VARCHAR NOT NULL,
     position     INTEGER NOT NULL,

@@ -28,18 +28,26 @@ def append(
     """Adds rows that share this key; `replace` without taking any out."""
     rows = {name: values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()}
     connection.register("incoming", pa.table(rows))
-    try:
-        names = ", ".join([*key, *columns])
-        marks = ", ".join([*("?" for _ in key), *(f"incoming.{name}" for name in columns)])
-        connection.execute(f"INSERT INTO {table} ({names}) SELECT {marks} FROM incoming", list(key.values()))
-    finally:
-        connection.unregister("incoming")
+    names = ", ".join([*key, *columns])
+    marks = ", ".join([*("?" for _ in key), *(f"incoming.{name}" for name in columns)])
+    connection.execute(f"INSERT INTO {table} ({names}) SELECT {marks} FROM incoming", list(key.values()))
+    # Not in a `finally`: after a failed statement this one fails too, and its error would hide the first.
+    connection.unregister("incoming")
 
 
 def remove(connection: duckdb.DuckDBPyConnection, table: str, key: Mapping[str, str]) -> None:
     """Takes out every row that has this key."""
     condition = " AND ".join(f"{name} = ?" for name in key)
     connection.execute(f"DELETE FROM {table} WHERE {condition}", list(key.values()))
+
+
+def update(
+    connection: duckdb.DuckDBPyConnection, table: str, key: Mapping[str, str], values: Mapping[str, object]
+) -> None:
+    """Sets these columns in every row that has this key."""
+    changes = ", ".join(f"{name} = ?" for name in values)
+    condition = " AND ".join(f"{name} = ?" for name in key)
+    connection.execute(f"UPDATE {table} SET {changes} WHERE {condition}", [*values.values(), *key.values()])
 
 
 def finish(connection: duckdb.DuckDBPyConnection, run: str, step: str, seconds: float) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from harness.gate.rule import Guards, Rule, Uncertainty
+from harness.gate.rule import Guards, Name, Rule, Uncertainty
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Text = Annotated[str, Field(min_length=1)]
@@ -60,7 +60,7 @@ class RankingPolicy(BaseModel):
 
     model_config = Strict
 
-    depth: Annotated[int, Field(gt=0)] = 100
+    depth: Annotated[int, Field(gt=0, le=100_000)] = 100
     ties: Literal["expected", "trec"] = "expected"
     self_match: Literal["keep", "drop"] = "keep"
     no_relevant: Literal["not-applicable", "zero"] = "not-applicable"
@@ -92,7 +92,7 @@ class Slice(BaseModel):
 
     model_config = Strict
 
-    name: Text
+    name: Name
     where: Text
     critical: bool = False
     min_support: Annotated[int, Field(ge=1)] = 20

@@ -65,7 +65,10 @@ def freeze(suite: Suite, members: Members) -> Lock:
             str(path), found="no case has the role promotion", expected="at least one: the gate decides over that role",
             mend="Give some cases the role promotion.",
         )  # fmt: skip
-    slices = {each.name: _members(suite, members, each.where) for each in suite.definition.slices}
+    slices = {
+        each.name: _picked(suite, members, each.where, place(path, "slices", position, "where"))
+        for position, each in enumerate(suite.definition.slices)
+    }
     for position, each in enumerate(suite.definition.slices):
         if promotion.isdisjoint(slices[each.name]):
             held = f"{len(slices[each.name])} cases of other roles only" if slices[each.name] else "no case"
@@ -169,6 +172,14 @@ def case_digests(suite: Suite) -> tuple[str, ...]:
         )[:16]
         for case in suite.cases
     )
+
+
+def _picked(suite: Suite, members: Members, where: str, at: str) -> tuple[str, ...]:
+    """As `_members`; a condition that is none is refused with its file and line."""
+    try:
+        return _members(suite, members, where)
+    except Misconfigured as refusal:
+        raise Misconfigured(at, found=refusal.found, expected=refusal.expected, mend=refusal.mend) from refusal
 
 
 def _members(suite: Suite, members: Members, where: str) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from harness.bundle.write import write
 from harness.errors import Misconfigured, Tampered
+from harness.gate import waiver
 from harness.identity import Json
 from harness.lifecycle.state import State, advance, state
 from harness.output.answer import Answer
@@ -31,8 +33,23 @@ def bundle(run: str, *, store: str | None = None) -> Answer:
             f"{'against a parent' if found.parent else 'without a parent'}",
             expected="a run that passed against its parent", mend=f"See why with `harness explain {found.run[:12]}`.",
         )  # fmt: skip
+    _waivers_hold(place, found)
     write_bundle(place, found)
     return answer(place, found.run)
+
+
+def _waivers_hold(place: Place, found: Answer) -> None:
+    """A decision that rests on a waiver leaves only while the waiver stands and has not expired."""
+    with place.store.reading() as connection:
+        folder = place.root / read.find_run(connection, found.run).suite_place
+    standing = {each.finding for each in waiver.read(folder, datetime.now(UTC))}
+    for rule in found.decision.rules:
+        if rule.outcome is Outcome.WAIVED and rule.finding not in standing:
+            raise Misconfigured(
+                f"run {found.run[:12]}", found=f"{rule.id} passed by a waiver that is no longer there",
+                expected="the waivers that the decision rests on",
+                mend=f"Decide again: `harness decide {found.run[:12]}`.",
+            )  # fmt: skip
 
 
 def write_bundle(place: Place, found: Answer) -> None:

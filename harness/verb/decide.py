@@ -86,15 +86,20 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
     with place.store.reading() as connection:
         releases = read.releases(connection, run)
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
+        outcomes = read.outcomes_digest(connection, run)
+        remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    reading = exposure.record(suite_folder, exposure.Exposure(run=run, policy=lock.policy_digest, **asdict(subject)))
+    exposed = exposure.Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, **asdict(subject))
+    reading = exposure.record(suite_folder, exposed, remembered)
     policy = _policy(lock)
     with place.store.writing() as connection:
         record_policy(connection, run, lock)
+        if exposed not in remembered:
+            write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
         sides = {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
         promotion = cases.roles == "promotion"
         population = Population.of(

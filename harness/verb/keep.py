@@ -102,11 +102,14 @@ def keep_decision(connection: Connection, run: str, decision: Decision, ordinal:
     }
     now = datetime.now(UTC).replace(tzinfo=None)
     write.replace(connection, "rules", {"run": run}, {"position": np.arange(1, len(rows) + 1), **columns})
-    connection.execute(
-        """UPDATE runs SET decision = ?, exploratory = ?, reading = ?, remarks = ?, policy_digest = ?,
-                  updated_at = ? WHERE run = ?""",
-        [str(decision.outcome), decision.exploratory, ordinal, list(decision.remarks), policy, now, run],
-    )
+    write.update(connection, "runs", {"run": run}, {
+        "decision": str(decision.outcome),
+        "exploratory": decision.exploratory,
+        "reading": ordinal,
+        "remarks": list(decision.remarks),
+        "policy_digest": policy,
+        "updated_at": now,
+    })  # fmt: skip
 
 
 def _end(own: SideCell, name: str) -> float | None:

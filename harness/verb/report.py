@@ -1,25 +1,17 @@
 """`harness report`: a stored run as a page, a note for a pull request, and a test result for CI."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.file.whole import new_folder
 from harness.identity import Json
 from harness.output.answer import Answer
-from harness.report.content import (
-    CaseChange,
-    Content,
-    FirstAnswer,
-    MeaningChange,
-    SliceInfo,
-    TransitionCount,
-)
+from harness.report.content import Content, MeaningChange, SliceInfo
 from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
-from harness.store import read
-from harness.store.connection import Connection
+from harness.store import account, read
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.measure import metric_names
@@ -61,8 +53,8 @@ def content(place: Place, found: Answer) -> Content:
         record = read.find_run(connection, found.run)
         lock = stored_lock(connection, record.suite_digest)
         primary = lock.definition.metrics.primary
-        transitions, criterion = _transitions(connection, found.run)
-        changes = _case_changes(connection, found.run, primary)
+        transitions = account.transitions(connection, found.run)
+        changes = account.case_changes(connection, found.run, primary)
         releases = read.releases(connection, found.run)
         return Content(
             # As the project names its places, so that the bytes don't depend on where the command was given.
@@ -76,12 +68,12 @@ def content(place: Place, found: Answer) -> Content:
             primary=primary,
             metrics=metric_names(lock),
             slices=_slices(lock),
-            criterion=criterion,
-            transitions=transitions,
+            criterion=transitions.criterion,
+            transitions=transitions.counts,
             regressions=tuple(each for each in changes if each.candidate_value < each.parent_value)[:SHOWN],
             improvements=tuple(each for each in reversed(changes) if each.candidate_value > each.parent_value)[:SHOWN],
             changes=_meaning_changes(releases),
-            primary_deltas=_primary_deltas(connection, found.run, primary),
+            primary_deltas=account.case_deltas(connection, found.run, primary),
             method=lock.definition.uncertainty.method,
             draws=lock.definition.uncertainty.draws,
             level=lock.definition.uncertainty.level,
@@ -101,58 +93,6 @@ def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
         groups = [promoted[case] for case in lock.slices[each.name] if case in promoted]
         declared.append(SliceInfo(each.name, each.where, each.critical, len(groups), len(set(groups))))
     return tuple(declared)
-
-
-def _transitions(connection: Connection, run: str) -> tuple[tuple[TransitionCount, ...], str]:
-    counts: dict[str, dict[str, int]] = {}
-    criterion = ""
-    rows = connection.execute(
-        """SELECT t.criterion, t.slice, t.transition, t.cases FROM transition_counts t JOIN runs r USING (run)
-           LEFT JOIN slices s ON s.suite_digest = r.suite_digest AND s.slice = t.slice
-           WHERE t.run = ? ORDER BY s.rowid NULLS FIRST""",
-        [run],
-    )
-    for criterion, name, transition, cases in rows.fetchall():  # noqa: B007  # every row has the same criterion
-        counts.setdefault(name, {})[transition.replace("-", "_")] = cases
-    none = dict.fromkeys(("both_right", "parent_only", "candidate_only", "both_wrong_same", "both_wrong_different"), 0)
-    return tuple(TransitionCount(slice=name, **{**none, **each}) for name, each in counts.items()), criterion
-
-
-def _case_changes(connection: Connection, run: str, metric: str) -> list[CaseChange]:
-    """Promotion cases whose value moved, the greatest loss first."""
-    rows = connection.execute(
-        """SELECT d.case_id, d.text, d.parent_value, d.candidate_value, p.document_id, p.head, p.grade,
-                  c.document_id, c.head, c.grade,
-                  (SELECT list(m.slice ORDER BY m.slice) FROM slice_members m JOIN runs r USING (suite_digest)
-                   WHERE r.run = d.run AND m.case_id = d.case_id)
-           FROM case_deltas d
-           LEFT JOIN first_answers p ON p.run = d.run AND p.side = 'parent' AND p.case_id = d.case_id
-           LEFT JOIN first_answers c ON c.run = d.run AND c.side = 'candidate' AND c.case_id = d.case_id
-           WHERE d.run = ? AND d.metric = ? AND d.role = 'promotion' AND d.delta <> 0
-           ORDER BY d.delta, d.case_id""",
-        [run, metric],
-    )
-    return [
-        CaseChange(
-            case_id=row[0], text=row[1], slices=tuple(row[10] or ()), parent_value=row[2], candidate_value=row[3],
-            parent_first=_first(*row[4:7]), candidate_first=_first(*row[7:10]),
-        )
-        for row in rows.fetchall()
-    ]  # fmt: skip
-
-
-def _first(document_id: str | None, head: str | None, grade: int | None) -> FirstAnswer | None:
-    return None if document_id is None else FirstAnswer(document_id, head or "", grade)
-
-
-def _primary_deltas(connection: Connection, run: str, metric: str) -> tuple[float, ...]:
-    rows = connection.execute(
-        """SELECT delta FROM case_deltas d JOIN runs r USING (run)
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = d.case_id
-           WHERE d.run = ? AND d.metric = ? AND d.role = 'promotion' AND delta IS NOT NULL ORDER BY k.position""",
-        [run, metric],
-    )
-    return tuple(row[0] for row in rows.fetchall())
 
 
 def _meaning_changes(releases: dict[str, read.ReleaseRecord]) -> tuple[MeaningChange, ...]:
@@ -181,8 +121,5 @@ def _judging_queue(place: Place, found: Answer) -> str:
     if not any(rule.awaits_judging for rule in found.decision.rules):
         return ""
     with place.store.reading() as connection:
-        rows = connection.execute(
-            "SELECT case_id, text, position, document_id, head FROM judging_queue WHERE run = ?", [found.run]
-        ).fetchall()
-    names = ("case_id", "text", "position", "document_id", "head")
-    return "".join(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+        queue = account.judging_queue(connection, found.run)
+    return "".join(json.dumps(asdict(each), ensure_ascii=False) + "\n" for each in queue)

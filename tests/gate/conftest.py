@@ -86,16 +86,14 @@ class Gate:
     def _flags(self, candidate: Values, parent: Values | None) -> Flags:
         first = next(iter(candidate.values()))
         n = len(first)
-        lacks = [entry is Status.MISSING for entry in next(iter(parent.values()))] if parent else [False] * n
-        return Flags(
-            {
-                "missing": np.array([entry is Status.MISSING for entry in first]),
-                "failed": np.array([entry is Status.FAILED for entry in first]),
-                "non-finite": _at(self.non_finite, n),
-                "truncated": _at(self.truncated, n),
-            },
-            np.array(lacks),
-        )
+        other = next(iter(parent.values())) if parent else [0.0] * n
+        measured = {"non-finite": _at(self.non_finite, n), "truncated": _at(self.truncated, n)}
+        return Flags({**_lacks(first), **measured}, {**_lacks(other), **dict.fromkeys(measured, _at((), n))})
+
+
+def _lacks(entries: Sequence[Entry]) -> dict[str, NDArray[np.bool_]]:
+    kinds = {"missing": Status.MISSING, "failed": Status.FAILED}
+    return {name: np.array([entry is kind for entry in entries]) for name, kind in kinds.items()}
 
 
 def _at(places: Sequence[int], n: int) -> NDArray[np.bool_]:

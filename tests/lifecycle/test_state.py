@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NotAdmitted, Tampered
-from harness.lifecycle.state import LEDGER, ORDER, State, advance, state
+from harness.lifecycle.state import LEDGER, ORDER, State, advance, evidence, refuse_changed, state
 
 DRAFT, RECONCILED, EVALUATED, CANDIDATE = ORDER
 
@@ -71,6 +71,20 @@ class TestEvidence:
         assert advance(tmp_path, "c1", EVALUATED, {"run": "another"}) is CANDIDATE
         assert len(lines(tmp_path)) == 4
 
+    def test_no_state_without_any(self, tmp_path: Path) -> None:
+        """Nothing is written."""
+        with pytest.raises(NotAdmitted, match="no evidence"):
+            advance(tmp_path, "c1", RECONCILED, {})
+        assert not list(tmp_path.iterdir())
+
+    def test_what_was_shown_can_be_read(self, tmp_path: Path) -> None:
+        """For one state of one content, in order."""
+        climb(tmp_path, "c1", CANDIDATE)
+        climb(tmp_path, "c2", EVALUATED)
+        advance(tmp_path, "c1", EVALUATED, {"run": "another"})
+        assert evidence(tmp_path, "c1", EVALUATED) == ({"step": "EVALUATED"}, {"run": "another"})
+        assert evidence(tmp_path, "c3", EVALUATED) == ()
+
 
 class TestContent:
     def test_changed_content_is_a_draft_again(self, tmp_path: Path) -> None:
@@ -87,6 +101,12 @@ class TestContent:
         for content in ("c1", "c2"):
             advance(tmp_path, content, RECONCILED, {"parity": True})
         assert [line["content_id"] for line in lines(tmp_path)] == ["c1", "c2"]
+
+    def test_a_step_on_changed_files(self, tmp_path: Path) -> None:
+        """It is refused with both contents."""
+        refuse_changed(tmp_path, then="c1", now="c1")
+        with pytest.raises(Tampered, match="c2, shown for c1"):
+            refuse_changed(tmp_path, then="c1", now="c2")
 
 
 class TestTampering:

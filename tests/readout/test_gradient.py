@@ -136,5 +136,5 @@ class TestMaxSim:
         assert found.document == pytest.approx(by_document, abs=1e-7)
 
     def test_among_equals_the_first_row_moves(self):
-        """As the tie rule says."""
-        assert gradient.of_maxsim(np.ones((1, 1)), np.ones((3, 1))).document.ravel().tolist() == [1, 0, 0]
+        """As the tie rule says; two query rows pull on it."""
+        assert gradient.of_maxsim(np.ones((2, 1)), np.ones((3, 1))).document.ravel().tolist() == [2, 0, 0]

@@ -9,15 +9,9 @@ import pytest
 
 from harness.identity import text_digest
 from harness.output.answer import Answer, Counts, DeltaSummary, Named, Summary
+from harness.output.change import CaseChange, FirstAnswer, TransitionCount
 from harness.output.decision import Decision, Outcome, RuleResult
-from harness.report.content import (
-    CaseChange,
-    Content,
-    FirstAnswer,
-    MeaningChange,
-    SliceInfo,
-    TransitionCount,
-)
+from harness.report.content import Content, MeaningChange, SliceInfo
 
 METRICS = ("nDCG@10", "RR@10", "R@100", "P@5")
 SLICES = (

@@ -75,6 +75,11 @@ class TestWhichRowsCount:
         counting = Counting(special=False, prompt=True, expansion=expansion)
         assert counted(masks, counting).tolist() == bools(wanted).tolist()
 
+    def test_expansion_rows_that_do_not_count_are_left_out_though_attended(self):
+        """Also where other special tokens count."""
+        masks = Masks(bools("1111"), expansion=bools("0011"))
+        assert counted(masks, Counting(special=True, prompt=True, expansion=False)).tolist() == bools("1100").tolist()
+
     @pytest.mark.parametrize(
         "counting",
         [

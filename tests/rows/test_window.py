@@ -68,9 +68,9 @@ class TestReconciliation:
         """Of tokens 4 and 5, shared by [0, 6) and [4, 10), each goes where its nearer edge is farther off."""
         assert owners(np.array([[0, 6], [4, 10]]), 10).tolist() == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
 
-    def test_the_texts_own_end_is_no_edge(self):
-        """In the last window, token 3 has all the context there is after it."""
-        assert owners(np.array([[0, 4], [1, 4]]), 4).tolist() == [0, 0, 0, 0]
+    def test_among_equals_the_earlier_window_speaks(self):
+        """Token 3 is two tokens from the nearer edge of [0, 6), of [1, 7) too."""
+        assert owners(np.array([[0, 6], [1, 7]]), 7).tolist() == [0, 0, 0, 0, 1, 1, 1]
 
     def test_one_window_speaks_for_each_token(self):
         """Token 2 has no context after it in the first window, and none before it in the second: the first speaks."""

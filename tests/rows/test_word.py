@@ -22,6 +22,10 @@ class TestWordsByOffsets:
         """Byte-level tokenizers may count the space before a word to its piece."""
         assert words_by_offsets(np.array([[3, 10], [10, 11]]), SPANS, EVERY[:2]).tolist() == [1, -1]
 
+    def test_a_piece_without_characters_has_no_word(self):
+        """Though it stands within one, at character 5."""
+        assert words_by_offsets(np.array([[5, 5]]), SPANS, EVERY[:1]).tolist() == [-1]
+
     def test_masked_rows_have_no_word(self):
         """The rows of the other text have offsets too, into that text."""
         assert words_by_offsets(OFFSETS, SPANS, np.arange(7) > 2).tolist() == [-1, -1, -1, 1, 1, 2, -1]

@@ -80,11 +80,14 @@ def write_decision(connection: Connection) -> None:
     rows(connection, "transitions", {"run": RUN, "criterion": "Success@1"}, "case_id transition",
          ("q-b", "both-right"), ("q-a", "parent-only"), ("q-c", "both-wrong-different"))  # fmt: skip
     names = "position id kind metric slice outcome reason critical delta margin n_cases n_groups p_adjusted finding"
+    names += " awaits_judging"
     rows(connection, "rules", {"run": RUN}, names,
-         (4, "always:failed", "invariant", "failed", "all", "PASS", "none", True, None, 0.0, 3, 2, None, None),
-         (1, "first", "no-worse", "RR@10", "all", "WAIVED", "known", True, -0.5, 0.02, 3, 2, None, "f" * 64),
-         (3, "guard:typos:RR@10", "guard", "RR@10", "typos", "FAIL", "worse", True, -0.2, 0.0, 2, 2, 0.01, "e" * 64),
-         (2, "second", "no-worse", "P@5", "all", "UNDECIDED", "few", True, None, 0.02, 2, 1, None, None))  # fmt: skip
+         (4, "always:failed", "invariant", "failed", "all", "PASS", "none", True, None, 0.0, 3, 2, None, None, False),
+         (1, "first", "no-worse", "RR@10", "all", "WAIVED", "known", True, -0.5, 0.02, 3, 2, None, "f" * 64, False),
+         (3, "guard:typos:RR@10", "guard", "RR@10", "typos", "FAIL", "worse", True, -0.2, 0.0, 2, 2, 0.01, "e" * 64,
+          False),
+         (2, "second", "no-worse", "P@5", "all", "UNDECIDED", "few", True, None, 0.02, 2, 1, None, None, True),
+         )  # fmt: skip
     rows(connection, "counts", {"run": RUN, "side": "candidate"}, "name count",
          ("cases", 3), ("missing", 1), ("failed", 0), ("non-finite", 0), ("truncated", 1), ("tied", 0),
          ("not-applicable", 0))  # fmt: skip

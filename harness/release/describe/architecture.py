@@ -40,7 +40,8 @@ DECODER = Architecture("causal", final_norm=True)
 ARCHITECTURES: Mapping[str, Architecture] = {
     "bert": BERT, "albert": BERT, "electra": BERT, "nomic_bert": BERT, "deberta-v2": PLAIN, "deberta": PLAIN,
     "distilbert": Architecture("bidirectional", final_norm=False, layers=6),
-    "roberta": ROBERTA, "xlm-roberta": ROBERTA, "camembert": ROBERTA, "mpnet": ROBERTA, "longformer": ROBERTA, "data2vec-text": ROBERTA,
+    "roberta": ROBERTA, "xlm-roberta": ROBERTA, "camembert": ROBERTA, "mpnet": ROBERTA, "longformer": ROBERTA,
+    "data2vec-text": ROBERTA,
     "modernbert": Architecture("bidirectional", final_norm=True, layers=22),
     "t5": T5, "mt5": T5, "umt5": T5,
     "qwen2": DECODER, "qwen3": DECODER, "llama": DECODER, "mistral": DECODER, "gemma": DECODER, "gemma2": DECODER,
@@ -61,7 +62,7 @@ def known(config: Mapping[str, Json]) -> Architecture | None:
 
 
 def visibility(definition: ReleaseDefinition, config: Mapping[str, Json], file: str) -> Told:
-    """Which positions a row may attend to. Raises Misconfigured for an unknown architecture of undeclared visibility."""
+    """Which positions a row may attend to. Raises Misconfigured where nothing says it."""
     said = None if definition.model is None else definition.model.visibility
     architecture = known(config)
     if architecture is not None:

@@ -19,7 +19,8 @@ SETTINGS = tuple(
 )
 # Said elsewhere in the manifest, or nothing that an output depends on.
 NOT_THE_BACKBONES = (
-    "id2label", "label2id", "num_labels", "problem_type", "sentence_transformers", "sbert_ce_default_activation_function",
+    "id2label", "label2id", "num_labels", "problem_type", "sentence_transformers",
+    "sbert_ce_default_activation_function",
     "architectures", "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype",
     "task_specific_params", "use_cache",
 )  # fmt: skip
@@ -38,7 +39,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Backbone:
-    """A transformer's folder. `settings` are those of Sentence Transformers, from `settings_file`, both may be absent."""
+    """A transformer's folder. `settings` are those of Sentence Transformers, from `settings_file`."""
 
     definition: ReleaseDefinition
     folder: ModelFolder
@@ -126,9 +127,7 @@ def input_of(
 ) -> Tree:
     """From a text to token IDs. `limits` are further ones; `exactly` is one that counts whatever the others say."""
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
-    special = {
-        role: Told(token_id, f"{tokenizer.config_file}#/{role}") for role, token_id in tokenizer.special.items()
-    }
+    special = {role: Told(token_id, f"{tokenizer.config_file}#/{role}") for role, token_id in tokenizer.special.items()}
     return {
         "tokenizer": _files(tokenizer.files),
         "normaliser": tokenizer.normaliser,
@@ -146,21 +145,21 @@ def input_of(
     }
 
 
-def rows(backbone: Backbone, *, special: bool = True, prompt: Told | None = None, **further: Told | Tree) -> Tree:
-    """Which rows count; `further` fields replace those of a text whose every row counts."""
+def rows(backbone: Backbone, departing: Mapping[str, Tree] | None = None) -> Tree:
+    """Which rows count; `departing` fields replace those of a text whose every row counts."""
     tokenizer = backbone.tokenizer
     plain: dict[str, Tree] = {
         "mask": Told("attention_mask", LIBRARY),
         "polarity": Told("1 counts", LIBRARY),
-        "special": Told(special, LIBRARY),
-        "prompt": prompt or Told(True, LIBRARY),
+        "special": Told(True, LIBRARY),
+        "prompt": Told(True, LIBRARY),
         "skipped": Told({}, LIBRARY),
         "expansion": Told({}, LIBRARY),
         **{f"expansion_{each}": Told(None, LIBRARY) for each in ("counts", "strategy", "token", "attended")},
         "segments": _segments(backbone),
         **{each: Told(tokenizer.fast, DERIVED) for each in ("sequences", "offsets", "words")},
     }
-    return plain | further
+    return plain | dict(departing or {})
 
 
 def state(backbone: Backbone) -> Tree:
@@ -251,5 +250,3 @@ def _segments(backbone: Backbone) -> Told:
 
 def _files(digests: Mapping[str, str]) -> Tree:
     return {file: Told(found, file.partition("#")[0]) for file, found in digests.items()} or Told({}, DERIVED)
-
-

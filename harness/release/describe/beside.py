@@ -1,5 +1,6 @@
 """The files beside release.toml that it names, by digest."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from harness.identity import file_digest
 from harness.release.definition import ReleaseDefinition
 from harness.release.folder import read_json
 from harness.release.manifest import Calibrator
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def _file(folder: Path, key: str, place: str) -> Path:
 def _calibrator(path: Path) -> Calibrator:
     read = read_json(path)
     family, under = (read.get("family"), read.get("fitted_under")) if isinstance(read, dict) else (None, None)
-    if not isinstance(family, str) or not isinstance(under, str) or len(under) != 64:
+    if not isinstance(family, str) or not isinstance(under, str) or not DIGEST.fullmatch(under):
         raise Misconfigured(
             str(path), found="no `family` and `fitted_under`", expected="a calibrator as `harness calibrate` saves it",
             mend="Fit it again, or name another file in [calibrator].",

@@ -86,7 +86,10 @@ def _activation(backbone: Backbone, settings: Mapping[str, Json], one: bool) -> 
     file = backbone.at("config.json")
     places = (
         (settings.get("activation_fn"), f"{SETTINGS}#/activation_fn"),
-        (own.get("activation_fn") if isinstance(own, Mapping) else None, f"{file}#/sentence_transformers/activation_fn"),
+        (
+            own.get("activation_fn") if isinstance(own, Mapping) else None,
+            f"{file}#/sentence_transformers/activation_fn",
+        ),
         (backbone.config.get(LEGACY), f"{file}#/{LEGACY}"),
     )
     for path, source in places:

@@ -1,6 +1,7 @@
 """Plain heads of transformers: sequence, token, question answering, multiple choice."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 from harness.errors import Misconfigured
 from harness.release.definition import ReleaseDefinition
@@ -13,6 +14,7 @@ from harness.release.describe.split import split
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
 from harness.release.folder import ModelFolder
 
+TEMPLATES: Mapping[Task, Literal["pair", "choices"]] = {"question": "pair", "choice": "choices"}
 KINDS: Mapping[Task, str] = {"token": "tags", "question": "span", "choice": "choice"}
 DECODERS = {"classes": "argmax", "multilabel": "sigmoid-threshold", "value": "none", "tags": "argmax",
             "span": "span-search", "choice": "argmax"}  # fmt: skip
@@ -34,7 +36,7 @@ def head(definition: ReleaseDefinition, folder: ModelFolder, beside: Beside) -> 
         "artifact": artifact(backbone, weights.backbone, weights.head),
         "input": input_of(
             backbone, prompts=Told({}, DERIVED), suite_prompts=Told({}, DERIVED),
-            template={"question": "pair", "choice": "choices"}.get(task, "single"),
+            template=TEMPLATES.get(task, "single"),
         ),
         "rows": rows(backbone),
         "state": state(backbone),

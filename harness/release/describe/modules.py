@@ -169,7 +169,9 @@ def _routes(folder: ModelFolder, router: Module) -> Mapping[Literal["query", "do
         raise unsupported(str(folder.path / router.file), "`route_mappings`", "routes by side alone")
     if set(structure) != {"query", "document"}:
         raise unsupported(
-            str(folder.path / router.file), f"the routes {', '.join(sorted(structure))}", "the routes query and document"
+            str(folder.path / router.file),
+            f"the routes {', '.join(sorted(structure))}",
+            "the routes query and document",
         )
     modules = {
         name: _module(folder, router.file, kind, str(router.place / name)) for name, kind in sorted(types.items())
@@ -179,7 +181,8 @@ def _routes(folder: ModelFolder, router: Module) -> Mapping[Literal["query", "do
         steps = structure[side]
         if not isinstance(steps, list) or not steps or not all(step in modules for step in steps):
             raise NotAdmitted(
-                str(folder.path / router.file), found=f"the steps {steps!r} of {side}", expected="names that `types` has",
+                str(folder.path / router.file), found=f"the steps {steps!r} of {side}",
+                expected="names that `types` has",
                 mend="Restore the file from where the model came from.",
             )  # fmt: skip
         routes["query" if side == "query" else "document"] = tuple(modules[step] for step in steps)

@@ -45,7 +45,7 @@ def pooled(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     """
     towers = read_towers(folder)
     settings = folder.json(SETTINGS) or {}
-    trees = {
+    trees: dict[str, Tree] = {
         name: _tower(definition, folder, modules, settings, _sides(name)) for name, modules in towers.items()
     }
     last = _last_width(definition, folder, next(iter(towers.values())), settings)
@@ -65,7 +65,7 @@ def pooled(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     }
 
 
-def interaction(kind: str, **fields: Told | Tree) -> Tree:
+def interaction(kind: str, **fields: Tree) -> Tree:
     """An interaction's record, in which what isn't given does not apply."""
     empty: dict[str, Tree] = {
         "kind": Told(kind, DECLARED),
@@ -157,7 +157,7 @@ def _tower(
             backbone, prompts=prompts_of(definition, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
         ),
-        "rows": rows(backbone, prompt=setting(modules[1], "include_prompt", True)),
+        "rows": rows(backbone, {"prompt": setting(modules[1], "include_prompt", True)}),
         "state": state(backbone),
         "readout": _readout(definition, folder, modules, settings),
     }  # fmt: skip
@@ -263,5 +263,3 @@ def _similarity(definition: ReleaseDefinition, folder: ModelFolder, settings: Ma
         raise unsupported(str(folder.path / SETTINGS), f"similarity_fn_name {said!r}", "cosine or dot")
     source = LIBRARY if said is None else f"{SETTINGS}#/similarity_fn_name"
     return declared(definition.override.score.type, said or "cosine", source)
-
-

@@ -1,0 +1,36 @@
+"""One invariant of a release: whether it holds, and what is to be done where it does not."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.errors import HarnessError
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`name` is stable, in kebab-case. `mend` is empty where there is nothing to mend."""
+
+    name: str
+    ok: bool
+    found: str
+    expected: str
+    mend: str = ""
+
+
+def held(name: str, found: str, expected: str) -> Check:
+    return Check(name, True, found, expected)
+
+
+def broken(name: str, found: str, expected: str, mend: str) -> Check:
+    return Check(name, False, found, expected, mend)
+
+
+def refused(refusal: HarnessError) -> Check:
+    """Why a folder cannot be described at all."""
+    return broken("described", f"{refusal.subject}: {refusal.found}", refusal.expected, refusal.mend)
+
+
+def listed(name: str, faults: Iterable[str], *, sound: str, expected: str, mend: str) -> Check:
+    """Broken where there is any fault, with all of them; else it holds, as `sound` says."""
+    found = list(faults)
+    return broken(name, "; ".join(found), expected, mend) if found else held(name, sound, expected)

@@ -1,0 +1,224 @@
+"""The invariants of an encoder: what its numbers say to each other, and to the weights' own shapes."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from harness.identity import Json
+from harness.release.admit.check import Check, listed
+from harness.release.describe.architecture import known
+from harness.release.describe.modules import read_towers
+from harness.release.describe.split import all_tensors, is_of
+from harness.release.describe.vocabulary import Tokenizer, read_tokenizer
+from harness.release.folder import ModelFolder
+from harness.release.manifest import Manifest, Tower
+from harness.release.weights import Tensor
+
+LAYER = re.compile(r"(?:^|\.)(?:encoder\.layer|transformer\.layer|layers|h)\.(\d+)\.")
+EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "tok_embeddings.weight", "shared.weight", "wte.weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A tower beside the files that it was read from; without a folder, there are none."""
+
+    name: str
+    tower: Tower
+    folder: ModelFolder
+    place: PurePosixPath
+    config: Mapping[str, Json]
+    tokenizer: Tokenizer
+    tensors: Mapping[str, Tensor]
+
+    @property
+    def embeddings(self) -> Tensor | None:
+        found = [tensor for name, tensor in self.tensors.items() if name.endswith(EMBEDDINGS)]
+        return found[0] if found else None
+
+
+def see(manifest: Manifest, folder: ModelFolder) -> tuple[Seen, ...]:
+    """Each tower with its files. Raises NotAdmitted for files that cannot be read."""
+    found = []
+    for name, tower in manifest.meaning.towers.items():
+        source = manifest.evidence.sources.get(f"towers.{name}.artifact.config", "config.json#")
+        place = PurePosixPath(source.partition("#")[0]).parent
+        found.append(
+            Seen(
+                name, tower, folder, place, folder.json(place / "config.json") or {}, read_tokenizer(folder, place),
+                all_tensors(folder, place),
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def tower_findings(towers: tuple[Seen, ...]) -> tuple[Check, ...]:
+    """The invariants that need a folder's files beside the manifest, each over all towers."""
+    mend = "Restore the files: they don't belong together."
+    return (
+        _over(towers, "tokenizer-there", _no_tokenizer, "the files of a tokenizer", "Fetch the tokenizer's files."),
+        _over(
+            towers, "special-ids-exist", _special, "every special token in the tokenizer, below the embeddings' rows",
+            "Restore the tokenizer's files: they name tokens that it does not have.",
+        ),
+        _over(
+            towers, "padding-id", _padding, "a padding token of one ID in tokenizer and configuration",
+            "Set `pad_token_id` in config.json to the tokenizer's padding token, as the head was trained.",
+        ),
+        _over(
+            towers, "embedding-rows", _vocabulary, "no more tokens than rows of the embeddings",
+            "Restore tokenizer or weights: one of them is another model's.",
+        ),
+        _over(towers, "embedding-width", _width, "the configuration's width in the weights", mend),
+        _over(towers, "layers-there", _layers, "as many layers in the weights as in the configuration", mend),
+        _over(towers, "pooling-width", _pooling, "the width of the model's rows", mend),
+        _over(towers, "projection-shapes", _shapes, "the shapes that the configuration says", mend),
+        _over(
+            towers, "length-within-positions", _positions, "no more tokens than positions",
+            "Lower [input] max_length, or restore the file that says the length.",
+        ),
+        _over(
+            towers, "mask-source", _mask, "an attention mask from the tokenizer",
+            "Add `attention_mask` to `model_input_names` in tokenizer_config.json.",
+        ),
+        _over(
+            towers, "head-weights", _head, "weights for every map of the head, one row for each number",
+            "Fetch the weights of the model with its head; the library would make a head of random numbers.",
+        ),
+        _over(
+            towers, "row-tokens-exist", _row_tokens, "tokens that the tokenizer has",
+            "Restore the tokenizer, or the list of tokens.",
+        ),
+    )  # fmt: skip
+
+
+def _over(
+    towers: tuple[Seen, ...], name: str, faults: Callable[[Seen], Iterator[str]], expected: str, mend: str
+) -> Check:
+    several = len(towers) > 1
+    found = [f"{seen.name}: {fault}" if several else fault for seen in towers for fault in faults(seen)]
+    return listed(name, dict.fromkeys(found), sound="holds", expected=expected, mend=mend)
+
+
+def _no_tokenizer(seen: Seen) -> Iterator[str]:
+    names = {PurePosixPath(file).name for file in seen.tokenizer.files}
+    if not names & {"tokenizer.json", "vocab.txt", "vocab.json"} and not any(name.endswith(".model") for name in names):
+        yield f"no vocabulary among {', '.join(sorted(names)) or 'no files'}"
+
+
+def _special(seen: Seen) -> Iterator[str]:
+    tokenizer, rows = seen.tokenizer, seen.embeddings
+    for role, token in tokenizer.stated.items() if tokenizer.whole else ():
+        if token not in tokenizer.ids:
+            yield f"{role} {token!r}, which the tokenizer does not have"
+    for role, token_id in seen.tower.input.special_tokens.items():
+        if rows is not None and token_id >= rows.shape[0]:
+            yield f"{role} has ID {token_id}, the embeddings {rows.shape[0]} rows"
+
+
+def _padding(seen: Seen) -> Iterator[str]:
+    if seen.tower.readout.modes != ["lasttoken"] or seen.tower.readout.family != "cls-head":
+        return
+    said, padding = seen.config.get("pad_token_id"), seen.tower.input.special_tokens.get("pad_token")
+    if said is None:
+        yield "no `pad_token_id` in config.json, by which the last row is found"
+    elif padding is not None and said != padding:
+        yield f"pad_token_id {said} in config.json, {padding} in the tokenizer"
+
+
+def _vocabulary(seen: Seen) -> Iterator[str]:
+    rows, size = seen.embeddings, seen.tokenizer.size
+    count = rows.shape[0] if rows is not None else seen.config.get("vocab_size")
+    if size is not None and isinstance(count, int) and size > count:
+        yield f"{size} tokens, {count} rows"
+
+
+def _width(seen: Seen) -> Iterator[str]:
+    rows = seen.embeddings
+    width = seen.config.get("embedding_size", seen.tower.state.width)
+    if rows is not None and len(rows.shape) == 2 and rows.shape[1] != width:
+        yield f"width {width} in config.json, {rows.shape[1]} in the weights"
+
+
+def _layers(seen: Seen) -> Iterator[str]:
+    there = {int(match.group(1)) for name in seen.tensors if (match := LAYER.search(name))}
+    if there and seen.tower.state.mixture is None and len(there) != max(seen.tower.state.layers):
+        yield f"{len(there)} layers in the weights, {max(seen.tower.state.layers)} in config.json"
+
+
+def _pooling(seen: Seen) -> Iterator[str]:
+    if not (seen.folder.path / "modules.json").is_file():
+        return
+    for modules in read_towers(seen.folder).values():
+        if modules[0].place != seen.place:
+            continue
+        for module in modules:
+            width = module.config.get("embedding_dimension", module.config.get("word_embedding_dimension"))
+            if module.kind == "Pooling" and width != seen.tower.state.width:
+                yield f"the width {width!r} in {module.file}, {seen.tower.state.width} in the model"
+
+
+def _shapes(seen: Seen) -> Iterator[str]:
+    for step in seen.tower.readout.projections:
+        for file in step.weights:
+            if "#" in file or step.kind not in ("dense", "layer-norm"):
+                continue
+            tensors = all_tensors(seen.folder, PurePosixPath(file).parent)
+            weight = tensors.get("linear.weight" if step.kind == "dense" else "norm.weight")
+            shape = (step.width_out, step.width_in) if step.kind == "dense" else (step.width_out,)
+            if tensors and (weight is None or weight.shape != shape):
+                yield f"{file} has the shape {None if weight is None else list(weight.shape)}, not {list(shape)}"
+            if tensors and step.kind == "dense" and ("linear.bias" in tensors) != step.bias:
+                yield f"{file} has {'a' if 'linear.bias' in tensors else 'no'} bias, unlike its configuration"
+
+
+def _positions(seen: Seen) -> Iterator[str]:
+    limit, architecture = seen.config.get("max_position_embeddings"), known(seen.config)
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
+        return
+    padding = seen.config.get("pad_token_id")
+    if architecture is not None and architecture.offset_positions and isinstance(padding, int):
+        limit -= padding + 1
+    if seen.tower.input.max_length > limit:
+        yield f"{seen.tower.input.max_length} tokens, {limit} positions"
+
+
+def _mask(seen: Seen) -> Iterator[str]:
+    names = seen.tokenizer.config.get("model_input_names")
+    if isinstance(names, list) and seen.tower.rows.mask not in names:
+        yield f"a tokenizer that gives {', '.join(str(name) for name in names)}"
+
+
+def _head(seen: Seen) -> Iterator[str]:
+    readout = seen.tower.readout
+    if not readout.family.endswith("-head") or not seen.tensors:
+        return
+    groups = {file.partition("#")[2] for file in seen.tower.artifact.head}
+    if not groups:
+        yield "no weights of a head"
+        return
+    last = [
+        tensor for name, tensor in seen.tensors.items()
+        if name.endswith(".weight") and len(tensor.shape) == 2 and is_of(_last(groups), name)
+        and not name.endswith(".dense.weight")
+    ]  # fmt: skip
+    rows = readout.projections[-1].width_out
+    if not last:
+        yield f"no weights of {_last(groups)}"
+    elif last[0].shape[0] != rows:
+        yield f"{last[0].shape[0]} rows in the weights of the head, {rows} in the configuration"
+
+
+def _last(groups: set[str]) -> str:
+    """The module that gives a head's numbers."""
+    return next((name for name in ("classifier", "score", "qa_outputs") if name in groups), min(groups))
+
+
+def _row_tokens(seen: Seen) -> Iterator[str]:
+    ids, rows = seen.tokenizer.ids, seen.tower.rows
+    tokens = [token for some in rows.skipped.values() for token in some]
+    for token in [*tokens, *([rows.expansion_token] if rows.expansion_token else [])]:
+        if seen.tokenizer.whole and token not in ids:
+            yield f"{token!r}, which the tokenizer does not have"
+    if any(rows.expansion.values()) and rows.expansion_token is None:
+        yield "texts are filled up, and no token is known to do it with"
