@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from harness.verb.admit import admit
     from harness.verb.bundle import bundle
     from harness.verb.check import check
     from harness.verb.decide import decide
     from harness.verb.demo import demo
+    from harness.verb.describe import describe
+    from harness.verb.diff import diff
     from harness.verb.explain import explain
     from harness.verb.freeze import freeze
     from harness.verb.report import report
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
     from harness.verb.verify import verify
 
 __all__ = [
+    "admit",
     "bundle",
     "check",
     "decide",
     "demo",
+    "describe",
+    "diff",
     "explain",
     "freeze",
     "report",

@@ -69,6 +69,72 @@ def demo(
             print_answer(answer)
 
 
+Download = Annotated[bool, typer.Option("--download", help="Fetch what the local hub cache lacks.")]
+
+
+@app.command()
+def describe(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model folder, package:NAME/FOLDER or hf:ORG/NAME@COMMIT.")
+    ],
+    name: Annotated[str, typer.Option(help="What the release is called: releases/NAME.")],
+    download: Download = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read a model folder, write its release.toml, show the whole manifest."""
+    from harness.verb.describe import describe as verb
+
+    found = verb(model, name=name, download=download)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    with _reader_may_leave():
+        typer.echo(json.dumps(found.manifest, indent=2, ensure_ascii=False))
+        typer.echo(f"wrote {found.path}", err=True)
+
+
+@app.command()
+def admit(
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="A release's folder, or its name under ./releases.")
+    ],
+    download: Download = False,
+    as_json: AsJson = False,
+) -> None:
+    """Derive, check and prove a release: DRAFT to RECONCILED."""
+    from harness.verb.admit import admit as verb
+
+    found = verb(release, download=download)
+    if as_json:
+        _print_json(found.as_record())
+    else:
+        from harness.report.terminal import print_checks
+
+        with _reader_may_leave():
+            print_checks(found.as_record())
+    raise typer.Exit(0 if found.ok else 4)
+
+
+@app.command()
+def diff(
+    parent: Annotated[str, typer.Argument(metavar="PARENT", help="The release that is deployed.")],
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The release that would replace it.")],
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """What changed between two releases, what stays valid, and what must be thrown away."""
+    from harness.verb.diff import diff as verb
+
+    found = verb(parent, candidate, store=store)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    from harness.report.terminal import print_difference
+
+    with _reader_may_leave():
+        print_difference(found.as_record())
+
+
 @app.command()
 def freeze(suite: SuiteName, as_json: AsJson = False) -> None:
     """Write suite.lock.json: from here on the suite's data and rules stand still."""

@@ -19,9 +19,10 @@ def write(folder: Path, records: Mapping[str, Json], tables: Mapping[str, pa.Tab
     folder can't be written; what stood there before is replaced whole.
     """
     with new_folder(folder) as part:
-        (part / "evidence").mkdir()
         for name, record in records.items():
             (part / f"{name}.json").write_bytes(canonical_json(record) + b"\n")
+        if tables:
+            (part / "evidence").mkdir()
         for name, table in tables.items():
             # No statistics of the writer's host or time stand in Parquet; compression and version are fixed here.
             # Pages would follow the chunks in which a table happens to lie in memory.

@@ -1,258 +1,255 @@
-"""Which namespaces of a parent still hold under a candidate.
+"""The invalidation plan: what becomes of every namespace of the parent, in an order in which nothing can be lost.
 
-One is reusable if and only if its key is a node of the candidate's graph; unproven where it is and what computes
-differs, until a parity run within the tolerance; otherwise invalid.
+Build beside, prove, switch both sides together, and drop only when the deployment has retired the rollback target.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from harness.identity import Json
-from harness.lifecycle.namespace import Namespace, node_of
-from harness.release.difference import same
-from harness.release.field import ORDER, WHOLE, Field, Kind
-from harness.release.graph import Graph, Node
+from harness.identity import Json, digest
+from harness.lifecycle.compatibility import SAMPLE, NamespaceState, Reuse
+from harness.lifecycle.items import Items
+from harness.lifecycle.namespace import NODE_KIND
+from harness.lifecycle.permutation import Permutation
+from harness.release.field import ORDER, Kind
+from harness.release.graph import CORPUS, Graph
 from harness.release.semantic import SemanticTuple
 
-# The largest difference of a value, where a namespace states none.
-TOLERANCE = 1e-5
-# How many items a parity run draws, where there are as many.
-SAMPLE = 256
+
+class Act(StrEnum):
+    """What is done, in the order in which it is done; all but the last before the switch."""
+
+    KEEP = "keep"
+    DUAL_WRITE = "dual-write"
+    RE_ENCODE = "re-encode"
+    REBUILD_INDEX = "rebuild-index"
+    PROVE_PARITY = "prove-parity"
+    REFIT_CALIBRATOR = "refit-calibrator"
+    RE_DERIVE_THRESHOLD = "re-derive-threshold"
+    DROP = "drop"
 
 
-class Reuse(StrEnum):
-    REUSABLE = "reusable"
-    UNPROVEN = "unproven"
-    INVALID = "invalid"
-
-
-@dataclass(frozen=True, slots=True)
-class ParityDemand:
-    """The run that would prove a namespace: so many of its items made again under `runtime`, held value by value."""
-
-    namespace: str
-    key: str
-    items: int
-    tolerance: float
-    runtime: Mapping[str, Json]
-
-    def as_record(self) -> dict[str, Json]:
-        return {
-            "namespace": self.namespace, "key": self.key, "items": self.items, "tolerance": self.tolerance,
-            "runtime": dict(self.runtime),
-        }  # fmt: skip
+ACTS = tuple(Act)
 
 
 @dataclass(frozen=True, slots=True)
-class ParityRun:
-    """A parity run that was made. `largest`: the largest difference of a value that it found."""
+class Action:
+    """One step. `namespace` is None for what belongs to the release itself.
 
-    namespace: str
-    key: str
-    items: int
-    largest: float
-    runtime: Mapping[str, Json]
-
-    def proves(self, demand: ParityDemand) -> bool:
-        """Whether it is the run that was demanded, and within the tolerance."""
-        return (
-            (self.namespace, self.key) == (demand.namespace, demand.key)
-            and self.items >= demand.items
-            and self.largest <= demand.tolerance
-            and same(dict(self.runtime), dict(demand.runtime))
-        )
-
-    def as_record(self) -> dict[str, Json]:
-        return {
-            "namespace": self.namespace, "key": self.key, "items": self.items, "largest": self.largest,
-            "runtime": dict(self.runtime),
-        }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """What a stored run was measured under: the digest of the suite's lock, and the scorers' versions."""
-
-    suite_lock: str
-    scorers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A field on the way to a node that is another in the candidate; None where it is not stated."""
-
-    field: Field
-    kind: Kind
-    old: Json
-    new: Json
-
-    def __str__(self) -> str:
-        return f"{self.field.path} {shown(self.old)} → {shown(self.new)}, which enters at the {self.kind}"
-
-
-@dataclass(frozen=True, slots=True)
-class NamespaceState:
-    """A namespace under the candidate, with the reason in words.
-
-    `node` and `old_key` are the parent's, None for a baseline or where the parent has no such node; `new_key` is what
-    the candidate has in its place. `moved`: the fields for which it does not hold. `parity`: what would prove it.
+    `items` of the namespace's `of` are worked on, `bytes` is their share of what lies there, `tokens` what the model
+    reads for them; None where it is not known.
     """
 
-    namespace: Namespace
-    state: Reuse
-    reason: str
+    action: Act
+    namespace: str | None
     node: str | None
     old_key: str | None
     new_key: str | None
-    moved: tuple[Moved, ...] = ()
-    parity: ParityDemand | None = None
+    items: int | None
+    of: int | None
+    bytes: int | None
+    reason: str
+    tokens: int | None = None
 
     def as_record(self) -> dict[str, Json]:
-        """As `diff` prints it."""
         return {
-            "name": self.namespace.name, "kind": self.namespace.kind, "side": self.namespace.side,
-            "state": str(self.state), "reason": self.reason,
+            "action": str(self.action), "namespace": self.namespace, "node": self.node, "old_key": self.old_key,
+            "new_key": self.new_key, "items": self.items, "of": self.of, "bytes": self.bytes, "tokens": self.tokens,
+            "reason": self.reason,
         }  # fmt: skip
 
 
-def compatibility(
-    namespaces: Sequence[Namespace],
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Actions in order. `switched`: namespaces whose successors go live in one step, both sides together, once every
+    action but `drop` is done. `pinned`: the rollback target's, kept until that is retired.
+    """
+
+    rollback_target: str
+    actions: tuple[Action, ...]
+    switched: tuple[str, ...]
+    pinned: tuple[str, ...]
+
+    def ready(self, done: Collection[Action], *, switched: bool, retired: bool) -> tuple[Action, ...]:
+        """What may be done now. A drop may not before all else is done, both sides are switched, and the rollback
+        target is retired.
+        """
+        pending = [action for action in self.actions if action not in done]
+        first = next((action.action for action in pending), None)
+        if first is None or (first is Act.DROP and not (switched and retired)):
+            return ()
+        return tuple(action for action in pending if action.action is first)
+
+    def rows(self) -> list[dict[str, Json]]:
+        """As `diff` prints it."""
+        return [
+            {
+                "action": str(each.action), "namespace": each.namespace, "items": each.items, "of": each.of,
+                "reason": each.reason,
+            }
+            for each in self.actions
+        ]  # fmt: skip
+
+    def as_record(self) -> dict[str, Json]:
+        return {
+            "rollback_target": self.rollback_target, "actions": [each.as_record() for each in self.actions],
+            "switched": list(self.switched), "pinned": list(self.pinned),
+        }  # fmt: skip
+
+
+def invalidation_plan(
+    states: Sequence[NamespaceState],
     parent: SemanticTuple,
     candidate: SemanticTuple,
     *,
-    proven: Iterable[ParityRun] = (),
-    scorings: Iterable[Scoring] | None = None,
-) -> tuple[NamespaceState, ...]:
-    """The state of every namespace of the parent's deployment, in the order in which they are declared.
+    items: Mapping[str, Items] | None = None,
+    labels: Permutation | None = None,
+) -> Plan:
+    """What the graph demands, and no more.
 
-    `scorings`: the locks and scorers of the suites as they are now, by which baselines are held.
-    Raises Misconfigured for a namespace that keeps no node of the parent and states no key.
+    `items`: by namespace, what is known of its single items. `labels`: how head rows and labels moved together.
     """
-    runs, now = tuple(proven), None if scorings is None else tuple(scorings)
-    return tuple(
-        _baseline(each, now) if each.kind == "baseline" else _state(each, parent, candidate, runs)
-        for each in namespaces
+    items = items or {}
+    found: list[Action] = []
+    for state in states:
+        if state.state is Reuse.REUSABLE:
+            found.append(_on(state, Act.KEEP, state.reason, items=state.namespace.count))
+        elif state.state is Reuse.UNPROVEN:
+            sample = state.parity.items if state.parity else state.namespace.count
+            found.append(_on(state, Act.PROVE_PARITY, state.reason, items=sample))
+        else:
+            found += _replaced(state, states, parent, items.get(state.namespace.name), labels)
+    found += _release(states, parent, candidate)
+    succeeded = [each.namespace.name for each in states if each.state is Reuse.INVALID and each.new_key is not None]
+    return Plan(
+        rollback_target=parent.content_id,
+        actions=tuple(sorted(found, key=lambda action: _rank(action, states))),
+        switched=tuple(sorted(succeeded)),
+        pinned=tuple(sorted(state.namespace.name for state in states)),
     )
 
 
-def moved_fields(parent: Graph, was: Node, candidate: Graph, now: Node) -> tuple[Moved, ...]:
-    """The fields that enter a node or what it descends from and differ, those that enter first standing first."""
-    old, new = _lineage(parent, was), _lineage(candidate, now)
-    found = []
-    for place in {**new, **old}:
-        before, after = old.get(place), new.get(place)
-        values = [None if each is None else each[1].value for each in (before, after)]
-        kind, field = after or before  # type: ignore[misc]  # one of the two has it
-        if not same(*values):
-            found.append(Moved(field, kind, values[0], values[1]))
-    return tuple(sorted(found, key=lambda each: (ORDER.index(each.kind), each.field.path)))
+def calibration_key(graph: Graph) -> str | None:
+    """The key under which a calibrator is fitted: that of the scores which enter it; None where there is none."""
+    calibrated = graph.find("calibrated")
+    if calibrated is None:
+        return None
+    keys = {node.name: node.key for node in graph.nodes}
+    ports = [(port, keys[name]) for port, name in calibrated.ports if port != CORPUS]
+    return ports[0][1] if len(ports) == 1 else digest(ports)
 
 
-def counterpart(node: Node, graph: Graph) -> Node | None:
-    """What another release has in a node's place: by name, else the only one of its kind and side."""
-    named = graph.find(node.name)
-    alike = [each for each in graph.nodes if (each.kind, each.side) == (node.kind, node.side)]
-    return named or (alike[0] if len(alike) == 1 else None)
+def _rank(action: Action, states: Sequence[NamespaceState]) -> tuple[int, int, str]:
+    """By act, then from the source on, so that nothing is built of what is not there yet."""
+    kinds = {state.namespace.name: _kind(state) for state in states}
+    kind = kinds.get(action.namespace or "", Kind.DECISION)
+    return ACTS.index(action.action), ORDER.index(kind), action.namespace or ""
 
 
-def shown(value: Json) -> str:
-    """A value in a sentence: JSON, shortened."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+def _kind(state: NamespaceState) -> Kind:
+    return NODE_KIND.get(state.namespace.kind, Kind.DECISION)
 
 
-def _lineage(graph: Graph, node: Node) -> dict[tuple[str, str | None, str], tuple[Kind, Field]]:
-    """Every field on the way to a node, by what it has in common with the other release's: part, side, name."""
-    found = {}
-    for each in graph.lineage(node):
-        for field in each.fields:
-            if field.sides == (WHOLE,):
-                place: tuple[str, str | None, str] = ("", None, field.path)
-            else:
-                place = (field.path.partition("towers.")[0], each.side or field.side, field.name)
-            found[place] = (each.kind, field)
-    return found
-
-
-def _state(
-    namespace: Namespace, parent: SemanticTuple, candidate: SemanticTuple, proven: Sequence[ParityRun]
-) -> NamespaceState:
-    was = node_of(namespace, parent.graph)
-    key = namespace.key or (was.key if was else None)
-    now = None if was is None else counterpart(was, candidate.graph)
-    name, new_key = was.name if was else None, now.key if now else None
-    if key in candidate.graph.keys:
-        return _held(namespace, name, str(key), parent, candidate, proven)
-    moved: tuple[Moved, ...] = ()
-    if was is None:
-        reason = f"its key {str(key)[:16]}… is a node of neither release, so nothing tells what it was made with"
-    elif now is None:
-        reason = f"the candidate has no {was.name}"
-    else:
-        moved = moved_fields(parent.graph, was, candidate.graph, now)
-        more = f" (and {len(moved) - 1} more)" if len(moved) > 1 else ""
-        reason = f"{moved[0]}{more}" if moved else f"{was.name} descends from other nodes"
-    return NamespaceState(namespace, Reuse.INVALID, reason, name, key, new_key, moved)
-
-
-def _held(
-    namespace: Namespace,
-    node: str | None,
-    key: str,
+def _replaced(
+    state: NamespaceState,
+    states: Sequence[NamespaceState],
     parent: SemanticTuple,
-    candidate: SemanticTuple,
-    proven: Sequence[ParityRun],
-) -> NamespaceState:
-    """A namespace whose key the candidate has: whether what computes is the same, or was proven to do."""
-    wrote, runs = _runtimes(namespace, parent, candidate)
-    differing = [name for name in sorted(wrote.keys() | runs.keys()) if not same(wrote.get(name), runs.get(name))]
-    at = candidate.graph.holding(key)
-    assert at is not None  # the caller found it there
-    if not differing:
-        reason = f"its key is the candidate's {at.name}"
-        return NamespaceState(namespace, Reuse.REUSABLE, reason, node, key, key)
-    demand = ParityDemand(
-        namespace.name, key, SAMPLE if namespace.count is None else min(SAMPLE, namespace.count),
-        namespace.tolerance or TOLERANCE, runs,
+    items: Items | None,
+    labels: Permutation | None,
+) -> Iterator[Action]:
+    """What an invalid namespace asks for: its successor beside it, proof of that, and at the end its own removal."""
+    kind, count = state.namespace.kind, state.namespace.count
+    permuted = labels is not None and kind == "pair-score" and _only_permuted(state)
+    if state.new_key is not None and kind in ("contextual", "vector", "token-vector"):
+        yield from _re_encoded(state, states, items)
+    elif state.new_key is not None and kind == "index":
+        yield _on(state, Act.DUAL_WRITE, "what arrives meanwhile goes into both", items=0)
+        yield _on(state, Act.REBUILD_INDEX, f"{state.reason}; built beside, {_from(state, states)}", items=count)
+        yield _on(state, Act.PROVE_PARITY, "the new index answers as the release that was judged", items=_sample(count))
+    elif permuted and labels is not None:
+        order = ", ".join(str(at) for at in labels.order)
+        known = "the head's rows are the parent's in that order" if labels.proven else "the head's rows are not known"
+        yield _on(state, Act.DUAL_WRITE, f"a joint permutation: written beside with columns [{order}]", items=count)
+        yield _on(state, Act.PROVE_PARITY, f"labels and head moved together; {known}", items=_sample(count))
+    yield _on(
+        state, Act.DROP,
+        f"{state.reason}. Pinned until the deployment retires the rollback target {parent.name}",
+        items=count,
     )  # fmt: skip
-    run = next((run for run in proven if run.proves(demand)), None)
-    words = "; ".join(f"{name} {shown(wrote.get(name))} → {shown(runs.get(name))}" for name in differing)
-    if run is not None:
-        reason = f"its key is the candidate's {at.name}, and a parity run of {run.items} items held: {words}"
-        return NamespaceState(namespace, Reuse.REUSABLE, reason, node, key, key)
-    reason = (
-        f"its key is the candidate's {at.name}, but another runtime wrote it: {words}. A parity run would prove it: "
-        f"{demand.items} of its items made again by {candidate.name}, every value within {demand.tolerance:g}"
-    )
-    return NamespaceState(namespace, Reuse.UNPROVEN, reason, node, key, key, parity=demand)
 
 
-def _runtimes(
-    namespace: Namespace, parent: SemanticTuple, candidate: SemanticTuple
-) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """What wrote a namespace and what would read it; of what a namespace states itself, only that is compared."""
-    if namespace.runtime:
-        return namespace.runtime, {name: candidate.runtime.get(name) for name in namespace.runtime}
-    return parent.runtime, candidate.runtime
-
-
-def _baseline(namespace: Namespace, now: Sequence[Scoring] | None) -> NamespaceState:
-    """A stored run holds while its suite and its scorers are what they were; the candidate has no part in it."""
-    lock, scorers = namespace.suite_lock, namespace.scorers or {}
-    if now is None:
-        state, reason = (
-            Reuse.UNPROVEN,
-            f"its suite's lock {str(lock)[:16]}… was not held against the suite as it is now",
-        )
-    elif (scoring := next((each for each in now if each.suite_lock == lock), None)) is None:
-        state, reason = Reuse.INVALID, f"no suite has the lock {str(lock)[:16]}… any more"
-    elif other := sorted(
-        name for name in scorers.keys() | scoring.scorers.keys() if scorers.get(name) != scoring.scorers.get(name)
-    ):
-        versions = f"{scorers.get(other[0])} → {scoring.scorers.get(other[0])}"
-        state, reason = Reuse.INVALID, f"another version of the scorer {other[0]}: {versions}"
+def _re_encoded(state: NamespaceState, states: Sequence[NamespaceState], items: Items | None) -> Iterator[Action]:
+    count = state.namespace.count
+    if state.namespace.side != "query":
+        yield _on(state, Act.DUAL_WRITE, "what arrives meanwhile goes into both", items=0)
+    source = _from(state, states)
+    if items is None or not items.hold_under(state.moved):
+        yield _on(state, Act.RE_ENCODE, f"{state.reason}; written beside, {source}", items=count)
     else:
-        state, reason = Reuse.REUSABLE, "its suite's lock and its scorers are the present ones"
-    return NamespaceState(namespace, state, reason, None, None, None)
+        of = max(items.of, count or 0)
+        # Items of which nothing is known are made again.
+        work = items.changed + of - items.of
+        reason = f"{state.reason}; {of - work} of {of} items read the same and are taken over under the new key"
+        yield _on(state, Act.RE_ENCODE, reason, items=work, of=of, tokens=items.tokens if of == items.of else None)
+    yield _on(
+        state, Act.PROVE_PARITY, "a sample made again equals what was written under the new key", items=_sample(count)
+    )
+
+
+def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
+    """Out of which namespace the successor is made."""
+    before = ORDER.index(_kind(state)) - 1
+    for other in states:
+        upstream = ORDER.index(_kind(other)) == before and other.namespace.kind != "baseline"
+        if upstream and other.namespace.side == state.namespace.side:
+            kept = other.state is Reuse.REUSABLE
+            return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
+    return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
+
+
+def _release(states: Sequence[NamespaceState], parent: SemanticTuple, candidate: SemanticTuple) -> Iterator[Action]:
+    """What the candidate's own calibrator and threshold were not fitted to."""
+    calibrator = candidate.meaning.score.calibrator
+    fitted = calibration_key(candidate.graph)
+    stale = calibrator is not None and fitted != calibrator.fitted_under
+    if calibrator is not None and stale:
+        kept = next((each.namespace.name for each in states if each.namespace.kind == "calibrated"), None)
+        yield Action(
+            Act.REFIT_CALIBRATOR, kept, "calibrated", calibrator.fitted_under, fitted, None, None, None,
+            f"the {calibrator.family} calibrator was fitted under scores {calibrator.fitted_under[:16]}…, "
+            f"the candidate's are {str(fitted)[:16]}…",
+        )  # fmt: skip
+    old, new = _scores(parent.graph), _scores(candidate.graph)
+    if candidate.meaning.score.threshold is not None and (old != new or stale):
+        kept = next((each.namespace.name for each in states if each.namespace.kind == "decision"), None)
+        yield Action(
+            Act.RE_DERIVE_THRESHOLD, kept, "decision", old, new, None, None, None,
+            "the threshold stands on a calibrator that is refitted" if stale else
+            f"the threshold stands on other scores than the parent's: {new[:16]}…, not {old[:16]}…",
+        )  # fmt: skip
+
+
+def _scores(graph: Graph) -> str:
+    """The digest of what a release's decision is made of."""
+    keys = {node.name: node.key for node in graph.nodes}
+    return digest([(port, keys[name]) for port, name in graph.nodes[-1].ports])
+
+
+def _only_permuted(state: NamespaceState) -> bool:
+    """Whether nothing but labels and the weights that they name has moved."""
+    names = [each.field.name for each in state.moved]
+    return all(name == "output.labels" or name.startswith("artifact.head") or ".weights" in name for name in names)
+
+
+def _sample(count: int | None) -> int | None:
+    return None if count is None else min(SAMPLE, count)
+
+
+def _on(
+    state: NamespaceState, act: Act, reason: str, *, items: int | None, of: int | None = None, tokens: int | None = None
+) -> Action:
+    of = state.namespace.count if of is None else of
+    whole = state.namespace.bytes
+    share = None if whole is None or items is None else whole * items // of if of else 0
+    return Action(act, state.namespace.name, state.node, state.old_key, state.new_key, items, of, share, reason, tokens)

@@ -17,7 +17,7 @@ FILE = "namespaces.toml"
 NamespaceKind: TypeAlias = Literal[
     "contextual", "vector", "token-vector", "index", "pair-score", "calibrated", "decision", "baseline"
 ]
-NODE_KIND: Mapping[str, Kind] = {
+NODE_KIND: Mapping[NamespaceKind, Kind] = {
     "contextual": Kind.CONTEXTUAL,
     "vector": Kind.VECTOR,
     "token-vector": Kind.VECTOR,

@@ -1,269 +1,154 @@
-"""A release as a small acyclic graph, in which everything that changes an output is in the key of the node it changes.
+"""The rollback record: the whole of what a deployment goes back to. It is refused where any part of it is missing."""
 
-A field enters at the first node, from its own kind on, that the release has on that side: the pooling of a bi-encoder
-enters its vector, that of a cross-encoder its raw score. So what is stored is spared by every change that comes later.
-"""
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from harness.errors import NotAdmitted, Tampered
+from harness.identity import Json, digest, file_digest
+from harness.lifecycle.namespace import Namespace
+from harness.lifecycle.state import State
+from harness.release.manifest import Manifest
 
-from harness.identity import Json, digest
-from harness.release.field import (
-    COMPOSED,
-    ORDER,
-    RERANKER,
-    RETRIEVER,
-    SEARCHING,
-    WHOLE,
-    Field,
-    Kind,
-    Parts,
-    fields,
-    sides_of,
-    stands_for,
-)
-from harness.release.manifest import Meaning
+SCHEMA = "harness.rollback.v1"
 
-VECTORS = ("pooled", "rows", "sparse")
-CORPUS = "corpus"
+
+class Standing(StrEnum):
+    """Whether a namespace is still what was declared. An address elsewhere is for the deployment to check."""
+
+    UNMODIFIED = "unmodified"
+    MODIFIED = "modified"
+    MISSING = "missing"
+    NOT_CHECKED = "not checked"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One step of a release.
+class Kept:
+    """A namespace of the rollback target, whether it still stands, and what tells that."""
 
-    `key` is the digest of the kind, the fields that enter here and what enters by which port, never of a name.
-    `ports`: sorted pairs of port and node name. `fields`: what enters here, sorted by path.
-    """
-
-    name: str
-    kind: Kind
-    side: str | None
-    key: str
-    ports: tuple[tuple[str, str], ...]
-    fields: tuple[Field, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """The nodes, each after all that it descends from; the last is the decision."""
-
-    nodes: tuple[Node, ...]
-
-    @property
-    def keys(self) -> frozenset[str]:
-        return frozenset(node.key for node in self.nodes)
-
-    def find(self, name: str) -> Node | None:
-        """The node of that name, if the release has it."""
-        return next((node for node in self.nodes if node.name == name), None)
-
-    def holding(self, key: str) -> Node | None:
-        """The first node with that key, if the release has one."""
-        return next((node for node in self.nodes if node.key == key), None)
-
-    def lineage(self, node: Node) -> tuple[Node, ...]:
-        """A node and all that it descends from, in the graph's order."""
-        wanted = {node.name}
-        for each in reversed(self.nodes):
-            if each.name in wanted:
-                wanted |= {name for _, name in each.ports}
-        return tuple(each for each in self.nodes if each.name in wanted)
+    namespace: Namespace
+    standing: Standing
+    detail: str
 
     def as_record(self) -> dict[str, Json]:
-        """Key by name."""
-        return {node.name: node.key for node in self.nodes}
-
-
-def graph(meaning: Meaning, parts: Parts | None = None, corpus: str | None = None) -> Graph:
-    """The nodes of a release with their keys.
-
-    `parts`: the meanings of the releases that a two-stage or fused one is composed of; one that is not given stands as
-    a single raw score under its content ID. `corpus`: the digest of the documents, for what depends on all of them.
-    """
-    parts = parts or {}
-    inner = {role: graph(part, corpus=corpus) for role, part in parts.items() if role in meaning.interaction.releases}
-    nodes = {
-        renamed.name: renamed
-        for role, part in inner.items()
-        for node in part.nodes
-        for renamed in [_within(role, node)]
-    }
-    places = _places(meaning, inner)
-    entering: dict[str, list[Field]] = {place.name: [] for place in places}
-    for field in fields(meaning):
-        for place in entered(field, places, meaning, parts):
-            entering[place.name].append(field)
-    for place in places:
-        if place.name == f"source:{CORPUS}":
-            entering[place.name] = [Field(CORPUS, CORPUS, corpus, Kind.SOURCE, (CORPUS,))]
-        nodes[place.name] = _node(place, entering[place.name], nodes)
-    return Graph(tuple(nodes.values()))
+        return {**self.namespace.as_record(), "standing": str(self.standing), "detail": self.detail}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A node before its key: which sides' fields may enter, and what it descends from."""
+class Rollback:
+    """Where to go back to. `known_as`: CANDIDATE where it passed here itself, else `declared`."""
 
-    name: str
-    kind: Kind
-    side: str | None
-    serves: frozenset[str]
-    ports: tuple[tuple[str, str], ...]
+    manifest: Manifest
+    parts: Mapping[str, Manifest]
+    namespaces: tuple[Kept, ...]
+    evidence: Mapping[str, Json]
+    known_as: str
 
-
-def places(meaning: Meaning, parts: Parts | None = None) -> tuple[Place, ...]:
-    """The nodes of a release without those of its parts."""
-    return tuple(_places(meaning, {role: graph(part) for role, part in (parts or {}).items()}))
-
-
-def entered(field: Field, among: Sequence[Place], meaning: Meaning, parts: Parts) -> tuple[Place, ...]:
-    """Where a field enters; nowhere if it changes no output."""
-    step, scope = _aim(field, meaning, parts)
-    if step is None:
-        return ()
-    for serving in (scope, frozenset({WHOLE})):
-        later = [place for place in among if place.serves & serving and ORDER.index(place.kind) >= ORDER.index(step)]
-        if later:
-            first = min(later, key=lambda place: ORDER.index(place.kind)).kind
-            return tuple(place for place in later if place.kind is first)
-        if field.sides != (WHOLE,):
-            return ()
-    return ()
+    def as_record(self) -> dict[str, Json]:
+        return {
+            "schema": SCHEMA,
+            "target": _manifest(self.manifest),
+            "parts": {role: _manifest(part) for role, part in self.parts.items()},
+            "namespaces": [each.as_record() for each in self.namespaces],
+            "evidence": dict(self.evidence),
+            "known_as": self.known_as,
+        }
 
 
-def _aim(field: Field, meaning: Meaning, parts: Parts) -> tuple[Kind | None, frozenset[str]]:
-    """From which kind of node on, and on which sides, a field may enter."""
-    kind = meaning.interaction.kind
-    everywhere = frozenset({WHOLE, *sides_of(meaning)})
-    if field.path.startswith("interaction.releases"):
-        role = field.path.removeprefix("interaction.releases").strip(".[]")
-        if kind not in COMPOSED or role in parts:
-            return None, everywhere
-        if kind == "two-stage" and stands_for(meaning, role):
-            # The pairs are scored as its encoder says; of the retriever's similarity only its content ID tells.
-            return (Kind.CALIBRATED if role == RETRIEVER else None), frozenset({WHOLE})
-        return field.step, frozenset({role})
-    if field.sides != (WHOLE,):
-        return field.step, frozenset(field.sides)
-    if kind != "two-stage":
-        return field.step, everywhere
-    retrieving = frozenset(side for side in sides_of(meaning) if side != "pair")
-    if field.path in ("score.index", "interaction.token_schema"):
-        return field.step, retrieving
-    if field.path.startswith(("output.", "score.")):
-        return field.step, frozenset({"pair"} if stands_for(meaning, RERANKER) else {RERANKER})
-    return field.step, frozenset({WHOLE})
+def rollback(
+    manifest: Manifest | None,
+    *,
+    folder: Path,
+    namespaces: Sequence[Namespace] | None,
+    evidence: Mapping[str, Json] | None,
+    state: State | None,
+    parts: Mapping[str, Manifest] | None = None,
+) -> Rollback:
+    """The record for a parent whose release folder is `folder`.
 
-
-def _places(meaning: Meaning, inner: Mapping[str, Graph]) -> list[Place]:
-    kind = meaning.interaction.kind
-    found: list[Place] = []
-    tips: list[tuple[str, str]] = []
-    for side in sides_of(meaning):
-        chain = list(_chain(meaning, side))
-        found += chain
-        tips.append((side, chain[-1].name))
-    if kind == "two-stage":
-        ends = _stages(meaning, inner, tips, found)
-    else:
-        spaces = [(f"space:{role}", _space(role, inner, found)) for role in sorted(_roles(meaning))]
-        found += _scored(meaning, "raw score", [*tips, *spaces], frozenset({WHOLE, *sides_of(meaning)}))
-        ends = [(tips[0][0] if kind == "head" and len(tips) == 1 else "pair", found[-1].name)]
-    serves = frozenset({WHOLE, *sides_of(meaning), *_roles(meaning)})
-    if meaning.score.calibrator is not None:
-        if kind in SEARCHING:
-            found.append(Place(f"source:{CORPUS}", Kind.SOURCE, CORPUS, frozenset({CORPUS}), ()))
-            ends.append((CORPUS, found[-1].name))
-        found.append(Place("calibrated", Kind.CALIBRATED, None, serves, tuple(sorted(ends))))
-        ends = [("pair", "calibrated")]
-    found.append(Place("decision", Kind.DECISION, None, serves, tuple(sorted(ends))))
-    return found
-
-
-def _roles(meaning: Meaning) -> tuple[str, ...]:
-    return tuple(meaning.interaction.releases) if meaning.interaction.kind in COMPOSED else ()
-
-
-def _chain(meaning: Meaning, side: str) -> Iterator[Place]:
-    """From a side's text to the last node that is its own.
-
-    The side is the port all along: where both sides read alike, a store of queries must still not pass for documents.
+    `namespaces`: what it has deployed, which may be nothing. `evidence`: how it was judged, at least its `run` and its
+    `suite`'s digest. `parts`: by role, the releases that a two-stage or fused one is composed of.
+    Raises NotAdmitted where a part is missing, or a namespace is gone or no longer what was declared; Tampered where a
+    manifest does not say what its content ID says.
     """
-    serves, name = frozenset({side}), f"source:{side}"
-    yield Place(name, Kind.SOURCE, side, serves, ())
-    kinds = [Kind.CONTEXTUAL]
-    if sides_of(meaning)[side].readout.family in VECTORS and side != "pair":
-        kinds.append(Kind.VECTOR)
-    if side == "document" and Kind.VECTOR in kinds and meaning.score.index != "none":
-        kinds.append(Kind.INDEX)
-    for kind in kinds:
-        place = Place(f"{kind}:{side}", kind, side, serves, ((side, name),))
-        yield place
-        name = place.name
-
-
-def _scored(meaning: Meaning, name: str, ports: Sequence[tuple[str, str]], serves: frozenset[str]) -> list[Place]:
-    """A raw score, and behind it what joins those of several windows."""
-    raw = Place(name, Kind.RAW_SCORE, None, serves, tuple(sorted(ports)))
-    if not any(tower.input.window for side, tower in sides_of(meaning).items() if side in serves):
-        return [raw]
-    return [raw, Place(f"{name}:aggregated", Kind.RAW_SCORE, None, frozenset(), (("window", name),))]
-
-
-def _space(role: str, inner: Mapping[str, Graph], found: list[Place]) -> str:
-    """The node that a part's scores come from: its last raw score, or one that stands for the whole of it."""
-    if role in inner:
-        return [_within(role, node).name for node in inner[role].nodes if node.kind is Kind.RAW_SCORE][-1]
-    found.append(Place(f"raw score:{role}", Kind.RAW_SCORE, role, frozenset({role}), ()))
-    return found[-1].name
-
-
-def _stages(
-    meaning: Meaning, inner: Mapping[str, Graph], tips: Sequence[tuple[str, str]], found: list[Place]
-) -> list[tuple[str, str]]:
-    """What the last decision descends from. A pair's score does not descend from what found the pair."""
-    ends = []
-    for role in sorted({*_roles(meaning), *(role for role in (RETRIEVER, RERANKER) if stands_for(meaning, role))}):
-        if role in inner:
-            end = _within(role, inner[role].nodes[-1]).name
-        elif stands_for(meaning, role):
-            mine = [(side, name) for side, name in tips if (side == "pair") == (role == RERANKER)]
-            found += _scored(meaning, f"raw score:{role}", mine, frozenset(side for side, _ in mine))
-            end = found[-1].name
-        else:
-            end = _space(role, inner, found)
-        ends.append((f"stage:{role}", end))
-    return ends
-
-
-def _node(place: Place, entering: Sequence[Field], before: Mapping[str, Node]) -> Node:
-    # What is null is left out: a field that a later schema adds changes no key where it does not apply.
-    values = {_hashed(field, place): field.value for field in entering if field.value is not None}
-    ports = sorted((port, before[name].key) for port, name in place.ports)
-    key = digest({"kind": str(place.kind), "fields": values, "ports": ports})
-    return Node(
-        place.name, place.kind, place.side, key, place.ports, tuple(sorted(entering, key=lambda field: field.path))
+    if manifest is None:
+        raise _missing(folder, "no manifest of the rollback target", "the parent's whole manifest", "describe")
+    parts = parts or {}
+    for each in (manifest, *parts.values()):
+        _refuse_other_content(each)
+    kind, releases = manifest.meaning.interaction.kind, manifest.meaning.interaction.releases
+    absent = sorted(
+        role
+        for role, content in releases.items()
+        if kind in ("two-stage", "fusion") and (role not in parts or parts[role].identity.content_id != content)
     )
+    if absent:
+        raise _missing(folder, f"no manifest of its {' and '.join(absent)}", "the manifest of every part", "describe")
+    if namespaces is None:
+        raise _missing(folder, "nothing said of its namespaces", "what is deployed, or that nothing is", "diff")
+    lacking = [name for name in ("run", "suite") if not (evidence or {}).get(name)]
+    if evidence is None or lacking:
+        raise _missing(folder, f"no evidence of its {' and '.join(lacking)}", "a run that judged it", "run")
+    if state is None:
+        raise _missing(folder, "nothing said of how well it is known", "its state, DRAFT if none was reached", "run")
+    kept = tuple(standing(each, folder) for each in namespaces)
+    gone = [each for each in kept if each.standing in (Standing.MISSING, Standing.MODIFIED)]
+    if gone:
+        raise NotAdmitted(
+            f"namespace {gone[0].namespace.name!r} of {manifest.identity.name}",
+            found=f"it is {gone[0].standing}: {gone[0].detail}" + (f" (and {len(gone) - 1} more)" if gone[1:] else ""),
+            expected="every namespace of the rollback target as it was declared",
+            mend="Restore it, or declare it in namespaces.toml as it is now.",
+        )
+    return Rollback(manifest, parts, kept, evidence, str(state) if state is State.CANDIDATE else "declared")
 
 
-def _hashed(field: Field, place: Place) -> str:
-    """The name of a field in a key. Where two encoders' fields enter one node, they are told apart by side."""
-    if field.sides == (WHOLE,) or len(field.sides) > 1 or len(place.serves - {WHOLE}) == 1:
-        return field.name
-    return f"{field.sides[0]}/{field.name}"
+def standing(namespace: Namespace, folder: Path) -> Kept:
+    """Whether a namespace is still what was declared; a path counts from the release's folder."""
+    location = namespace.location
+    if location is None or "://" in location:
+        return Kept(namespace, Standing.NOT_CHECKED, "no path on this machine" if location else "no location declared")
+    path = folder / location
+    if not path.exists():
+        return Kept(namespace, Standing.MISSING, f"nothing at {location}")
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    size = sum(each.stat().st_size for each in files)
+    if namespace.bytes is not None and size != namespace.bytes:
+        return Kept(namespace, Standing.MODIFIED, f"{size} bytes, declared as {namespace.bytes}")
+    if namespace.digest is not None:
+        found = location_digest(path)
+        if found != namespace.digest:
+            return Kept(namespace, Standing.MODIFIED, f"SHA-256 {found[:16]}…, declared as {namespace.digest[:16]}…")
+        return Kept(namespace, Standing.UNMODIFIED, "its digest is the declared one")
+    if namespace.bytes is not None:
+        return Kept(namespace, Standing.UNMODIFIED, "its size is the declared one; no digest was declared")
+    return Kept(namespace, Standing.NOT_CHECKED, "neither size nor digest was declared")
 
 
-def _within(role: str, node: Node) -> Node:
-    """A part's node under the name that it has in the whole: `vector:retriever/document`."""
+def location_digest(path: Path) -> str:
+    """SHA-256 of a file, or over the canonical JSON of a folder's files' digests by relative path."""
+    if path.is_dir():
+        files = (each for each in sorted(path.rglob("*")) if each.is_file())
+        return digest({each.relative_to(path).as_posix(): file_digest(each) for each in files})
+    return file_digest(path)
 
-    def name(inner: str) -> str:
-        kind, _, side = inner.partition(":")
-        return f"{kind}:{role}/{side}" if side else f"{kind}:{role}"
 
-    return replace(
-        node,
-        name=name(node.name),
-        ports=tuple((port, name(of)) for port, of in node.ports),
-        fields=tuple(replace(field, path=f"{role}.{field.path}") for field in node.fields),
-    )
+def _refuse_other_content(manifest: Manifest) -> None:
+    found = digest(manifest.meaning.model_dump(mode="json", by_alias=True))
+    if found != manifest.identity.content_id:
+        raise Tampered(
+            f"the manifest of {manifest.identity.name}", found=f"a meaning with content {found[:16]}",
+            expected=f"content {manifest.identity.content_id[:16]}, as it says", mend="Describe the release again.",
+        )  # fmt: skip
+
+
+def _missing(folder: Path, found: str, expected: str, verb: str) -> NotAdmitted:
+    return NotAdmitted(
+        f"the rollback record of {folder.name}", found=found, expected=expected,
+        mend=f"Run `harness {verb}` on it again; without it there is no way back.",
+    )  # fmt: skip
+
+
+def _manifest(manifest: Manifest) -> dict[str, Json]:
+    return manifest.model_dump(mode="json", by_alias=True)

@@ -65,7 +65,9 @@ class Release:
         if self.bi is None:
             kind = self.definition.interaction
             return "a bi release with an encoder for each side" if kind == "bi" else f"a {kind} release"
-        return "a release that reads texts in windows" if self.definition.input.window is not None else None
+        if self.definition.input.window is not None:
+            return "a release that reads texts in windows"
+        return "a release whose scores have a temperature" if self.definition.score.temperature is not None else None
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
         """The prompts on one suite; None where they aren't those of queries and documents."""

@@ -1,6 +1,7 @@
 """What a person reads after a command; the same words, without colour, where stdout isn't a terminal."""
 
 import io
+import json
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -64,6 +65,61 @@ def print_suite(record: Mapping[str, Json], word: str) -> None:
         warnings = record["warnings"]
         for warning in warnings if isinstance(warnings, Sequence) and not isinstance(warnings, str) else ():
             page.print(f"[yellow]Warning:[/] {escape(text.clipped(str(warning), text.LONGEST_REASON))}")
+
+
+def print_checks(record: Mapping[str, Json]) -> None:
+    """A release's admission: its state, every check that failed with its mend, then what held, then the nodes."""
+    checks = _rows(record["checks"])
+    with _Page() as page:
+        content = text.clipped(str(record["content_id"] or "no content ID"), 12)
+        page.print(
+            f"[bold]{_name(str(record['release']))}[/] {escape(str(record['state']))}  [dim]{escape(content)}[/]"
+        )
+        for check in sorted(checks, key=lambda check: bool(check["ok"])):
+            mark, hue = ("✓", "green") if check["ok"] else ("✕", "red")
+            said = text.clipped(str(check["found"]), text.LONGEST_REASON)
+            page.print(f"  [{hue}]{mark}[/] {_name(str(check['name']))}: {escape(said)}")
+            if not check["ok"]:
+                wanted = f"expected: {check['expected']}. {check['mend']}"
+                page.print(f"    {escape(text.clipped(wanted, text.LONGEST_REASON))}")
+        nodes = record["nodes"]
+        for name, key in nodes.items() if isinstance(nodes, Mapping) else ():
+            page.print(f"  [dim]{escape(str(key))[:16]}[/] {_name(str(name))}")
+
+
+def print_difference(record: Mapping[str, Json]) -> None:
+    """Changed fields, then what becomes of every namespace, then the plan in its order."""
+    with _Page() as page:
+        changes = _rows(record["changes"])
+        page.print(f"[bold]{number.plural(len(changes), 'change')}[/]")
+        for row in changes:
+            where = " ".join(str(row[key]) for key in ("side", "node") if row[key])
+            said = f"{_value(row['old'])} → {_value(row['new'])}"
+            page.print(f"  {_name(str(row['field']))}: {escape(text.clipped(said, 160))}  [dim]{escape(where)}[/]")
+        page.print("\n[bold]namespaces[/]")
+        for row in _rows(record["namespaces"]):
+            hue = {"reusable": "green", "unproven": "yellow"}.get(str(row["state"]), "red")
+            reason = escape(text.clipped(str(row["reason"]), text.LONGEST_REASON))
+            page.print(f"  [{hue}]{escape(str(row['state'])):9}[/] {_name(str(row['name']))}  {reason}")
+        page.print("\n[bold]plan[/]")
+        for at, row in enumerate(_rows(record["plan"]), start=1):
+            items = "" if row["items"] is None else f" {row['items']} of {row['of']} items" if row["of"] else ""
+            reason = escape(text.clipped(str(row["reason"]), text.LONGEST_REASON))
+            page.print(
+                f"  {at}. {escape(str(row['action']))} {_name(str(row['namespace'] or 'the release'))}{items}: {reason}"
+            )
+
+
+def _rows(entries: Json) -> list[Mapping[str, Json]]:
+    return [each for each in _sequence(entries) if isinstance(each, Mapping)]
+
+
+def _value(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _sequence(entries: Json) -> Sequence[Json]:
+    return entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
 
 
 class _Page:

@@ -119,6 +119,38 @@ def has_run(connection: duckdb.DuckDBPyConnection, run: str) -> bool:
     return bool(connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall())
 
 
+@dataclass(frozen=True, slots=True)
+class CutDocuments:
+    """Tokens lost by document ID on either side of one run; documents that neither cut are counted alone."""
+
+    parent: dict[str, int]
+    candidate: dict[str, int]
+    documents: int
+
+
+def cut_documents(connection: duckdb.DuckDBPyConnection, parent: str, candidate: str) -> CutDocuments | None:
+    """What the latest finished run of these two contents cut; None where there is none."""
+    rows = connection.execute(
+        """SELECT r.run, json_extract(s.lock, '$.documents')::BIGINT FROM runs r JOIN suites s USING (suite_digest)
+           JOIN releases p ON p.run = r.run AND p.side = 'parent' AND p.content_id = ? AND p.interaction <> 'recorded'
+           JOIN releases c ON c.run = r.run AND c.side = 'candidate' AND c.content_id = ?
+           WHERE r.decision IS NOT NULL ORDER BY r.updated_at DESC, r.run LIMIT 1""",
+        [parent, candidate],
+    ).fetchall()
+    if not rows:
+        return None
+    run, documents = rows[0]
+    lost = {
+        side: dict(
+            connection.execute(
+                "SELECT document_id, tokens_lost FROM cut_documents WHERE run = ? AND side = ?", [run, side]
+            ).fetchall()
+        )
+        for side in ("parent", "candidate")
+    }
+    return CutDocuments(lost["parent"], lost["candidate"], documents)
+
+
 def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
     """Digest of the candidate's rankings over the promotion cases: equal where two releases answer alike."""
     rows = connection.execute(

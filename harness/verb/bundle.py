@@ -5,17 +5,21 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from harness.bundle.write import write
-from harness.errors import Misconfigured, Tampered
+from harness.errors import Misconfigured
 from harness.gate import waiver
 from harness.identity import Json
-from harness.lifecycle.state import State, advance, state
+from harness.lifecycle import requirement
+from harness.lifecycle.namespace import read as read_namespaces
+from harness.lifecycle.rollback import rollback
+from harness.lifecycle.state import State, advance, evidence, refuse_changed, state
 from harness.output.answer import Answer
 from harness.output.decision import Outcome
-from harness.release.open import Release, open_release
+from harness.release.open import DEFINITION, Release, open_release
 from harness.report.markdown import markdown
 from harness.store import read
 from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place
+from harness.verb.plan import as_tuple, prepare
 from harness.verb.report import content
 
 
@@ -34,6 +38,11 @@ def bundle(run: str, *, store: str | None = None) -> Answer:
             expected="a run that passed against its parent", mend=f"See why with `harness explain {found.run[:12]}`.",
         )  # fmt: skip
     _waivers_hold(place, found)
+    if lacking := unmet(place, found):
+        raise Misconfigured(
+            f"run {found.run[:12]}", found=f"not yet a CANDIDATE: it lacks {', and '.join(lacking)}",
+            expected="what gate.toml asks for", mend="Run the candidate on the suites that are missing.",
+        )  # fmt: skip
     write_bundle(place, found)
     return answer(place, found.run)
 
@@ -52,54 +61,68 @@ def _waivers_hold(place: Place, found: Answer) -> None:
             )  # fmt: skip
 
 
+def unmet(place: Place, found: Answer) -> tuple[str, ...]:
+    """What the project's gate.toml asks of a CANDIDATE and this run's does not have, in words."""
+    with place.store.reading() as connection:
+        releases = read.releases(connection, found.run)
+    known = {side: (place.root / each.place, each.content_id) for side, each in releases.items()}
+    passed = {str(each["name"]) for each in evidence(*known["candidate"], State.EVALUATED) if "name" in each}
+    parent = releases.get("parent")
+    return requirement.missing(
+        requirement.read(place.root),
+        ran=found.suite,
+        passed=passed,
+        parent=state(*known["parent"]) if parent else None,
+        parent_name=parent.release if parent else "its parent",
+    )
+
+
 def write_bundle(place: Place, found: Answer) -> None:
-    """Puts the bundle in place, then records the step."""
+    """Puts the bundle in place, then records the step.
+
+    Raises Tampered where a release's files are no longer those that were run, NotAdmitted where the rollback record
+    lacks a part.
+    """
     with place.store.reading() as connection:
         record = read.find_run(connection, found.run)
         releases = read.releases(connection, found.run)
         lock = stored_lock(connection, record.suite_digest)
         tables = read.evidence(connection, found.run)
-    opened = {side: _unchanged(open_release(place.root / each.place), each) for side, each in releases.items()}
+    opened = {side: open_release(place.root / each.place) for side, each in releases.items()}
+    for side, each in opened.items():
+        refuse_changed(each.folder, then=releases[side].content_id, now=each.content_id)
     candidate, parent = opened["candidate"], opened["parent"]
-    folder = place.bundle(candidate.folder, found.run)
+    prepared = prepare(place, parent, candidate)
+    back = rollback(
+        parent.manifest,
+        folder=parent.folder,
+        namespaces=read_namespaces(parent.folder),
+        evidence={"run": found.run, "suite": found.suite_digest},
+        state=state(parent.folder, parent.content_id),
+        parts={role: each.manifest for role, each in parent.members.items()},
+    )
     records: dict[str, Json] = {
         "decision": {**found.as_record(), "store": None, "report": None, "bundle": None},
         "candidate": _side(candidate, releases["candidate"]),
         "parent": _side(parent, releases["parent"]),
         "suite.lock": {**lock.as_record(), "digest": lock.digest},
-        "rollback": _rollback(parent, releases["parent"], found),
+        "changes": [change.as_record() for change in prepared.changes],
+        "namespaces": [each.as_record() for each in prepared.states],
+        "invalidation": prepared.plan.as_record(),
+        "migration": prepared.migration.as_record(),
+        "rollback": back.as_record(),
     }
-    sums = write(folder, records, tables, {"report.md": markdown(content(place, replace(found, bundle=None)))})
+    report = markdown(content(place, replace(found, bundle=None)))
+    folder = place.bundle(candidate.folder, found.run)
+    sums = write(folder, records, tables, {"report.md": report})
     advance(candidate.folder, candidate.content_id, State.CANDIDATE, {"run": found.run, "bundle": sums})
 
 
-def _unchanged(release: Release, then: read.ReleaseRecord) -> Release:
-    if release.content_id != then.content_id:
-        raise Tampered(
-            str(release.folder), found=f"content {release.content_id[:16]}, run as {then.content_id[:16]}",
-            expected="the files that were run", mend="Restore them, or run the release again as it is now.",
-        )  # fmt: skip
-    return release
-
-
 def _side(release: Release, ran: read.ReleaseRecord) -> Json:
+    """A release's whole manifest, what it ran on, and the file in which a person says what it is."""
     return {
-        "name": release.name,
-        "content_id": release.content_id,
-        "meaning": release.meaning,
-        "files": dict(release.files),
+        "manifest": release.manifest.model_dump(mode="json", by_alias=True),
+        "nodes": as_tuple(release).graph.as_record(),
         "runtime": json.loads(ran.runtime),
-        "definition": (release.folder / "release.toml").read_text(encoding="utf-8"),
-    }
-
-
-def _rollback(parent: Release, ran: read.ReleaseRecord, found: Answer) -> Json:
-    """Where to go back to: the parent's whole meaning, not only its weights, and how well it is known here."""
-    known = state(parent.folder, parent.content_id)
-    return {
-        "schema": "harness.rollback.v1",
-        "target": _side(parent, ran),
-        "known_as": str(known) if known is State.CANDIDATE else "declared",
-        "judged_in": found.run,
-        "suite": found.suite_digest,
+        "definition": (release.folder / DEFINITION).read_text(encoding="utf-8"),
     }

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from harness.compare.draw import Resample
 from harness.compare.scoreboard import ALL, Population, scoreboard
 from harness.errors import Misconfigured, NotFound
-from harness.file import ledger
 from harness.gate import exposure, waiver
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
-from harness.lifecycle.state import LEDGER, State, advance
+from harness.identity import Json
+from harness.lifecycle.state import State, advance, evidence
 from harness.metric.name import parse
 from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
@@ -24,7 +24,7 @@ from harness.store import read, write
 from harness.suite.freeze import SCORERS
 from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
-from harness.verb.bundle import write_bundle
+from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_transitions
 from harness.verb.measure import CRITERION, Measured, judged_name, measure
 from harness.verb.place import Place, find_place
@@ -63,11 +63,15 @@ def conclude_run(place: Place, run: str, *, bundling: bool = False) -> Answer:
     if found.decision.outcome is Outcome.PASS and not found.decision.exploratory:
         with place.store.reading() as connection:
             candidate = read.releases(connection, run)["candidate"]
-        evidence = {"run": run, "suite": found.suite_digest}
-        advance(place.root / candidate.place, candidate.content_id, State.EVALUATED, evidence)
-        if bundling and found.parent is not None:
-            write_bundle(place, found)
-    write_report(place, answer(place, run))
+        shown: dict[str, Json] = {"run": run, "suite": found.suite_digest, "name": found.suite}
+        advance(place.root / candidate.place, candidate.content_id, State.EVALUATED, shown)
+        try:
+            if bundling and not unmet(place, found):
+                write_bundle(place, found)
+        finally:
+            write_report(place, answer(place, run))
+    else:
+        write_report(place, found)
     return answer(place, run)
 
 
@@ -198,11 +202,8 @@ def _parent_remark(place: Place, releases: dict[str, read.ReleaseRecord], lock: 
     if "parent" not in releases:
         return ()
     parent = releases["parent"]
-    entries = [
-        entry["evidence"] for entry in ledger.read(place.root / parent.place / LEDGER)
-        if (entry.get("content_id"), entry.get("state")) == (parent.content_id, State.EVALUATED)
-    ]  # fmt: skip
-    passed = {str(entry["suite"]) for entry in entries if isinstance(entry, dict) and "suite" in entry}
+    entries = evidence(place.root / parent.place, parent.content_id, State.EVALUATED)
+    passed = {str(entry["suite"]) for entry in entries if "suite" in entry}
     if not passed or lock.digest in passed:
         return ()
     shown = ", ".join(sorted(digest[:12] for digest in passed))

@@ -9,7 +9,6 @@ from pathlib import Path
 from harness import __version__
 from harness.errors import Misconfigured
 from harness.identity import Json, canonical_json
-from harness.lifecycle.state import State, advance
 from harness.output.answer import Answer
 from harness.release.open import Release, open_release
 from harness.run.execute import execute, runtime_of
@@ -17,6 +16,7 @@ from harness.run.key import output_key, run_id
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
+from harness.verb.admit import require_admitted
 from harness.verb.decide import conclude_run, decide_run
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
@@ -45,7 +45,7 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
         frozen = open_frozen(frozen_at)
         check_members(frozen, members)
     for release in sides.values():
-        advance(release.folder, release.content_id, State.RECONCILED, {"files": dict(release.files)})
+        require_admitted(release)
     run = _begin(place, frozen, sides)
     for side, release in sides.items():
         _outputs(place, run, side, release, frozen)
@@ -92,6 +92,13 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
                 mend="There is nothing to decide: release.toml and files say the same.",
             )
         sides = {"candidate": mine, "parent": other}
+    for release in sides.values():
+        if release.cannot_run:
+            raise Misconfigured(
+                f"release {release.name!r}", found=f"{release.cannot_run}, which this version cannot run",
+                expected="a bi-encoder, or recorded outputs",
+                mend="It can be admitted and compared; to judge it, record its outputs as a TREC run.",
+            )  # fmt: skip
     return sides
 
 

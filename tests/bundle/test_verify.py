@@ -10,6 +10,8 @@ import pytest
 
 from harness.bundle.verify import SUMS, verify
 from harness.errors import NotFound
+from harness.identity import file_digest, text_digest
+from harness.lifecycle.state import State, advance
 
 
 def found(folder: Path) -> list[tuple[str, str]]:
@@ -123,10 +125,15 @@ class TestLinksAndDevices:
         assert found(bundle) == [("decision.json", "changed")]
 
     def test_a_folder_in_the_place_of_a_file(self, bundle: Path) -> None:
-        """The file is missing."""
+        """The file is missing, and an empty folder is nothing that was bundled."""
         (bundle / "decision.json").unlink()
         (bundle / "decision.json").mkdir()
-        assert found(bundle) == [("decision.json", "missing")]
+        assert found(bundle) == [("decision.json", "extra"), ("decision.json", "missing")]
+
+    def test_an_empty_folder(self, bundle: Path) -> None:
+        """Extra, however deep."""
+        (bundle / "evidence" / "more" / "still").mkdir(parents=True)
+        assert found(bundle) == [("evidence/more/still", "extra")]
 
 
 class TestTheList:
@@ -143,7 +150,7 @@ class TestTheList:
         for path in [path for path in bundle.rglob("*") if path.is_file()]:
             path.unlink()
         (bundle / SUMS).write_text("" if empty else "\n\n")
-        assert found(bundle) == [(SUMS, "unreadable")]
+        assert found(bundle) == [(SUMS, "unreadable"), ("evidence", "extra")]
 
     @pytest.mark.parametrize(
         "line",
@@ -199,3 +206,35 @@ class TestNoBundle:
         make(tmp_path / "x")
         with pytest.raises(NotFound):
             verify(tmp_path / "x")
+
+
+class TestBesideItsRelease:
+    """releases/NAME/bundles/RUN: the ledger of NAME says under which checksums it became a candidate."""
+
+    @pytest.fixture
+    def beside(self, bundle: Path) -> Path:
+        evidence = {"run": bundle.name, "bundle": file_digest(bundle / SUMS)}
+        advance(bundle.parents[1], "content", State.RECONCILED, {"files": {}})
+        advance(bundle.parents[1], "content", State.EVALUATED, {"run": bundle.name})
+        advance(bundle.parents[1], "content", State.CANDIDATE, evidence)
+        return bundle
+
+    def test_as_it_was_recorded(self, beside: Path) -> None:
+        """No finding."""
+        assert found(beside) == []
+
+    def test_one_that_was_made_consistent_again(self, beside: Path) -> None:
+        """Its own list vouches for the changed file, the release's ledger does not."""
+        (beside / "report.md").write_text("# FAIL\n")
+        lines = (beside / SUMS).read_text().replace(
+            text_digest("# PASS\n"), text_digest("# FAIL\n")
+        )  # fmt: skip
+        (beside / SUMS).write_text(lines)
+        assert found(beside) == [(SUMS, "changed")]
+
+    def test_away_from_its_release(self, beside: Path, tmp_path: Path) -> None:
+        """A copy has only itself to be held against; so has the bundle of a run that was never recorded."""
+        copied = shutil.copytree(beside, tmp_path / "elsewhere" / "x" / beside.name)
+        assert verify(copied).ok
+        renamed = shutil.copytree(beside, beside.parent / "cd34")
+        assert verify(renamed).ok

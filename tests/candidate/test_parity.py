@@ -115,6 +115,25 @@ class TestATrueManifest:
         assert not wrong.ok and wrong.largest_difference > 0.1
 
 
+class TestADescribedFolder:
+    @pytest.mark.parametrize(
+        ("saved", "written"),
+        [
+            ({"pooling": ["cls", "max"]}, ""),
+            ({"pooling": "weightedmean", "include_prompt": False}, INSTRUCTOR),
+            ({"truncate_dim": 10, "tail": lambda: [layer_norm(), dense(16, torch.nn.GELU()), Normalize()]}, ""),
+            ({"padding_side": "left"}, "[input]\nmax_length = 9\n"),
+            ({}, '[override.readout]\npooling = "cls"\n'),
+        ],
+        ids=str,
+    )
+    def test_what_its_files_say_is_what_it_does(self, release, tmp_path, saved, written):
+        """Read from the folder, not written by hand."""
+        opened = release(f"path:{save_tiny(tmp_path / 'saved', **saved)}", written)
+        found = parity(load(opened, opened.prompts_for()), opened.manifest, probe_texts(48))
+        assert found.ok, found.text
+
+
 class TestAFalseManifest:
     def test_mean_where_the_folder_does_cls_is_refused_with_the_figure(self, shown, tmp_path):
         """The side and text, how far off, and what would be right."""

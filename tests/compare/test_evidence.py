@@ -79,6 +79,24 @@ class TestDegenerate:
         assert found.largest_loss == pytest.approx(0.0298, abs=1e-4)
         assert not found.every_group_beyond
 
+    def test_a_share_of_groups_is_a_larger_share_of_cases(self) -> None:
+        """9 of 100 groups: at most 16.4 %. Here the nine hold 18 of 109 cases, so .164 · 100 · 2 / 109 of the cases."""
+        sizes = np.repeat(np.arange(100), np.where(np.arange(100) < 9, 2, 1))
+        deltas = np.where(sizes < 9, -0.5, 0.0)
+        found = degenerate(pair(deltas), sizes, margin=0.2, worst_loss=1)
+        assert found is not None
+        assert found.changed_share == pytest.approx(0.16398 * 200 / 109, abs=1e-4)
+        assert found.largest_loss == found.changed_share
+
+    @pytest.mark.parametrize("size", [10, 100])
+    def test_never_less_than_what_was_seen(self, size: int) -> None:
+        """Nine groups of many cases lost .5 among 91 single ones: the bound is above the loss that is there."""
+        groups = np.concatenate([np.repeat(np.arange(9), size), np.arange(9, 100)])
+        deltas = np.where(groups < 9, -0.5, 0.0)
+        found = degenerate(pair(deltas), groups, margin=0.2, worst_loss=1)
+        assert found is not None
+        assert found.largest_loss >= -deltas.mean() > 0.2
+
     def test_more_groups_tighten_the_bound(self) -> None:
         """0 of 200 stays within .02."""
         found = degenerate(pair(np.zeros(200)), np.arange(200), margin=0.02, worst_loss=1)

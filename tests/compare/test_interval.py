@@ -7,7 +7,15 @@ import pytest
 from scipy import stats
 
 from harness.compare.draw import Resample
-from harness.compare.interval import Side, bootstrap, bootstrap_many, clopper_pearson, side_intervals, wilson
+from harness.compare.interval import (
+    Side,
+    bootstrap,
+    bootstrap_many,
+    clopper_pearson,
+    largest_share,
+    side_intervals,
+    wilson,
+)
 from harness.compare.statistic import Finish, Grouped, Mean, Paired
 
 Sides = Callable[[int, np.random.Generator], Paired]
@@ -130,6 +138,20 @@ class TestRates:
             assert (interval.low, interval.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
+class TestLargestShare:
+    @pytest.mark.parametrize(
+        ("of_groups", "sizes", "share"),
+        [(0.25, [1, 1, 1, 1], 0.25), (0.25, [3, 1, 1, 1], 0.5), (0.5, [3, 1, 1, 1], 1.0), (0.0, [9, 1], 0.0)],
+    )
+    def test_by_hand(self, of_groups: float, sizes: list[int], share: float) -> None:
+        """A quarter of four groups is one, and the largest holds 3 of 6 cases; never more than all."""
+        assert largest_share(of_groups, np.repeat(np.arange(len(sizes)), sizes)) == share
+
+    def test_codes_that_no_case_has(self) -> None:
+        """A slice of a larger suite: the groups outside count for nothing."""
+        assert largest_share(0.5, np.array([3, 3, 7])) == pytest.approx(0.5 * 2 * 2 / 3)
+
+
 class TestSides:
     def test_a_rate_is_exact(self) -> None:
         """Sixty successes of sixty leave room for six failures in a hundred."""
@@ -149,6 +171,12 @@ class TestSides:
         assert found.method == "clopper-pearson over groups (no spread over 20)"
         assert found.low == pytest.approx(0.5 - 0.16843 * 0.5, abs=1e-5)
         assert found.high == pytest.approx(0.5 + 0.16843 * 1.5, abs=1e-5)
+
+    def test_without_spread_the_largest_group_bounds_the_cases(self) -> None:
+        """As above with 21 cases, two of them in one group: .16843 · 20 · 2 / 21 of the cases may differ."""
+        side = Side(Mean(np.full(21, 0.5)), np.append(np.arange(20), 0))
+        (found,) = side_intervals([side], resample=RESAMPLE)
+        assert found.low == pytest.approx(0.5 - 0.16843 * 40 / 21 * 0.5, abs=1e-5)
 
     def test_each_side_keeps_its_place(self) -> None:
         """Exact and resampled intervals come back in the order asked."""

@@ -138,15 +138,33 @@ class TestWhatBearsOnIt:
         assert [found[f"guard:{name}:RR"].critical for name in "ab"] == [True, False]
 
     @pytest.mark.parametrize("side", [0, 1])
-    @pytest.mark.parametrize(("critical", "decision"), [(True, Outcome.UNDECIDED), (False, Outcome.PASS)])
-    def test_a_case_without_a_value(self, gate: Make, side: int, critical: bool, decision: Outcome) -> None:
-        """Worse or not, the slice is not seen whole, so nothing is shown."""
+    @pytest.mark.parametrize("status", [Status.MISSING, Status.FAILED, Status.UNDEFINED])
+    def test_cases_without_a_value_hide_no_loss(self, gate: Make, side: int, status: Status) -> None:
+        """What is shown worse on the pairs there are stays shown worse; the reason says what they lack."""
         both = sides(RR=LOST)
-        both[side]["RR"][0] = Status.UNDEFINED  # type: ignore[call-overload]
-        made = gate(slices={"a": range(40)}, critical=frozenset({"a"} if critical else ()))
-        found = made.judge(*both, guards=guards("RR"))
-        assert found["guard:a:RR"].outcome is Outcome.UNDECIDED
-        assert conclude(found.values()) is decision
+        both[side]["RR"][0] = status  # type: ignore[call-overload]
+        found = gate(slices={"a": range(40)}).judge(*both, guards=guards("RR"))["guard:a:RR"]
+        assert (found.outcome, found.n_cases) == (Outcome.FAIL, 39)
+        assert found.reason.startswith("shown worse")
+        assert f"1 of 40 cases have no value on the {('candidate', 'parent')[side]}'s side" in found.reason
+
+    @pytest.mark.parametrize("side", [0, 1])
+    def test_cases_without_a_value_show_nothing(self, gate: Make, side: int) -> None:
+        """The other pairs are not shown worse: PASS with a note; that cases lack is what always:missing says."""
+        both = sides(RR=EVEN)
+        both[side]["RR"][0] = Status.MISSING  # type: ignore[call-overload]
+        found = gate(slices={"a": range(40)}, critical=frozenset("a")).judge(*both, guards=guards("RR"))
+        assert found["guard:a:RR"].outcome is Outcome.PASS
+        assert "1 of 40 cases have no value" in found["guard:a:RR"].reason
+        assert conclude(found.values()) is Outcome.UNDECIDED
+
+    def test_no_pair_at_all(self, gate: Make) -> None:
+        """Nothing to test: p is none, and says so."""
+        both = sides(RR=LOST)
+        both[1]["RR"][:] = [Status.MISSING] * 40  # type: ignore[list-item]
+        found = gate(slices={"a": range(40)}).judge(*both, guards=guards("RR"))["guard:a:RR"]
+        assert (found.outcome, found.p, found.p_adjusted) == (Outcome.PASS, None, 1.0)
+        assert found.reason.startswith("not shown worse: no pair of cases; 40 of 40 cases have no value")
 
     def test_without_a_parent_there_are_none(self, gate: Make) -> None:
         """There is nothing to be worse than."""
@@ -159,7 +177,8 @@ class TestWhatBearsOnIt:
         judged = {"Judged@10": [0.5] * 40}, {"Judged@10": [1.0] * 40}
         made = gate(slices={"a": range(40)}, max_judged_gap=0.1, judged={"RR": "Judged@10"})
         found = made.judge(candidate | judged[0], parent | judged[1], guards=guards("RR"))
-        assert found["guard:a:RR"].outcome is Outcome.UNDECIDED
+        assert (found["guard:a:RR"].outcome, found["guard:a:RR"].awaits_judging) == (Outcome.UNDECIDED, True)
+        assert found["guard:a:RR"].critical
 
     def test_names_and_orders_change_nothing(self, gate: Make) -> None:
         """Cases in another order within their groups, groups and cases renamed."""

@@ -1,5 +1,6 @@
 """A waiver lets one finding pass, for a reason, until a date; one that does nothing is an error."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -32,6 +33,10 @@ def failed(**changes: object) -> RuleResult:
     return RuleResult(**{**fields, "reason": "worse", "critical": True, "finding": "a" * 64, **changes})  # type: ignore[arg-type]
 
 
+def waived(results: Sequence[RuleResult], waivers: Sequence[Waiver], *others: str) -> tuple[RuleResult, ...]:
+    return apply(results, waivers, frozenset(others), "waivers.toml")
+
+
 class TestReading:
     def test_no_file_is_no_waiver(self, tmp_path: Path) -> None:
         """Most suites have none."""
@@ -59,6 +64,13 @@ class TestReading:
         else:
             with pytest.raises(Misconfigured, match="expired at 2026-12-01T1"):
                 read(tmp_path, NOW)
+
+    @pytest.mark.parametrize("expires", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+    def test_a_time_that_utc_has_no_year_for(self, tmp_path: Path, expires: str) -> None:
+        """A date that cannot be compared is a mistake in the file, not a fault of ours."""
+        write(tmp_path, {**ENTRY, "expires": expires})
+        with pytest.raises(Misconfigured, match="headline"):
+            read(tmp_path, NOW)
 
     def test_one_expired_among_others(self, tmp_path: Path) -> None:
         """It is an error by its own name, not left out."""
@@ -98,7 +110,7 @@ class TestReading:
 class TestApplying:
     def test_a_waived_fail_is_waived_and_the_decision_passes(self) -> None:
         """Who, until when and why stand in its reason, what it found as well."""
-        [found] = apply([failed()], [waiver()], "waivers.toml")
+        [found] = waived([failed()], [waiver()])
         assert found.outcome is Outcome.WAIVED
         assert found.reason == "waived by R. Lee until 2026-12-31: Known. (worse)"
         assert (found.finding, found.critical) == ("a" * 64, True)
@@ -107,7 +119,7 @@ class TestApplying:
     def test_the_others_stay_as_they_are(self) -> None:
         """In their order; one waived FAIL hides no other."""
         others = [failed(id="x", finding="b" * 64), failed(id="y", outcome=Outcome.UNDECIDED, finding=None)]
-        found = apply([others[0], failed(), others[1]], [waiver()], "waivers.toml")
+        found = waived([others[0], failed(), others[1]], [waiver()])
         assert [found[0], found[2]] == others
         assert conclude(found) is Outcome.FAIL
 
@@ -119,32 +131,41 @@ class TestApplying:
     def test_one_that_matches_no_finding(self, changes: dict[str, str]) -> None:
         """Rule, slice and finding must all be those of the FAIL."""
         with pytest.raises(Misconfigured, match=r"waivers\.toml: the waiver of"):
-            apply([failed()], [waiver(**changes)], "waivers.toml")
+            waived([failed()], [waiver(**changes)])
+
+    def test_one_for_the_finding_of_another_run(self) -> None:
+        """A suite judges many candidates: it is no error and waives nothing here; one that no run found is."""
+        other = waiver(finding="b" * 64)
+        assert waived([failed()], [other], "b" * 64) == (failed(),)
+        [found] = waived([failed()], [other, waiver()], "b" * 64)
+        assert found.outcome is Outcome.WAIVED
+        with pytest.raises(Misconfigured, match="b" * 16):
+            waived([failed()], [other], "c" * 64)
 
     @pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.UNDECIDED])
     def test_only_a_fail_is_waived(self, outcome: Outcome) -> None:
         """What no longer fails needs no waiver, so it is an error to keep one; missing evidence can't be waived."""
         with pytest.raises(Misconfigured):
-            apply([failed(outcome=outcome)], [waiver()], "waivers.toml")
+            waived([failed(outcome=outcome)], [waiver()])
 
     def test_two_for_one_finding(self) -> None:
         """The second meets nothing, also where the first names another slice."""
         for pair in ([waiver(), waiver()], [waiver(slice="typos"), waiver()], [waiver(), waiver(rule="x")]):
             with pytest.raises(Misconfigured):
-                apply([failed()], pair, "waivers.toml")
+                waived([failed()], pair)
 
     def test_each_finding_its_own(self) -> None:
         """The same rule over two slices."""
         results = [failed(), failed(slice="typos", finding="b" * 64)]
-        found = apply(results, [waiver(slice="typos", finding="b" * 64), waiver()], "waivers.toml")
+        found = waived(results, [waiver(slice="typos", finding="b" * 64), waiver()])
         assert [each.outcome for each in found] == [Outcome.WAIVED] * 2
 
     def test_no_waivers(self) -> None:
         """Change nothing."""
-        assert apply([failed()], [], "waivers.toml") == (failed(),)
+        assert waived([failed()], []) == (failed(),)
 
     def test_the_date_is_that_of_utc(self) -> None:
         """One in the morning in Berlin is still the day before."""
         expires = datetime.fromisoformat("2027-01-01T00:30:00+01:00")
-        [found] = apply([failed()], [waiver(expires=expires)], "waivers.toml")
+        [found] = waived([failed()], [waiver(expires=expires)])
         assert "until 2026-12-31" in found.reason

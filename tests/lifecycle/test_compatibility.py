@@ -18,6 +18,7 @@ from harness.lifecycle.compatibility import (
     shown,
 )
 from harness.lifecycle.namespace import Namespace
+from harness.release.semantic import SemanticTuple
 from tests.lifecycle.example import CALIBRATOR, changed, meaning, sha, whole
 
 REUSABLE, UNPROVEN, INVALID = Reuse
@@ -157,6 +158,28 @@ class TestTheReason:
         found = states(TIED, apart)
         assert [found[name].state for name in ("documents", "index", "queries")] == [REUSABLE, REUSABLE, INVALID]
         assert found["queries"].reason == 'towers.query.readout.modes ["mean"] → ["cls"], which enters at the vector'
+
+    def test_a_release_that_became_a_part(self) -> None:
+        """Its stores are held against the part's nodes."""
+        before = whole(meaning("tied"))
+        retriever = changed(meaning("tied"), towers__both__readout__modes=["cls"])
+        for part, expected in ((meaning("tied"), REUSABLE), (retriever, INVALID)):
+            after = whole(meaning("two-stage"), {"retriever": part, "reranker": meaning("cross")})
+            (found,) = compatibility(DEPLOYED[3:4], before, after)
+            assert found.state is expected
+        assert found.reason == 'retriever.towers.both.readout.modes ["mean"] → ["cls"], which enters at the vector'
+
+    def test_two_parts_are_told_apart(self) -> None:
+        """A field of one is not the other's."""
+
+        def fused(first: dict[str, Any]) -> SemanticTuple:
+            return whole(meaning("fusion"), {"dense": first, "rows": meaning("tied")})
+
+        after = changed(meaning("tied"), towers__both__readout__modes=["cls"], score__temperature=2.0)
+        (found,) = compatibility(DEPLOYED[6:], fused(meaning("tied")), fused(after))
+        assert [moved.field.path for moved in found.moved] == [
+            "dense.towers.both.readout.modes", "dense.score.temperature",
+        ]  # fmt: skip
 
     def test_a_node_that_the_candidate_lacks(self) -> None:
         """It is named."""

@@ -94,6 +94,20 @@ class TestWhatIsDone:
         assert acts(found, "probabilities") == ["drop"]
         assert acts(found, "answers") == ["re-derive-threshold", "drop"]
 
+    def test_a_threshold_on_a_stale_calibrator(self) -> None:
+        """It is to be found again with it, also where nothing else changed."""
+        stale = changed(TIED, score__threshold=0.5)
+        assert acts(plan(stale, stale, ()), None) == ["refit-calibrator", "re-derive-threshold"]
+
+    def test_what_a_calibrator_is_fitted_under(self) -> None:
+        """The key of the scores, whatever the documents; of two stages, of both."""
+        tied = whole(TIED).graph
+        assert calibration_key(tied) == tied.as_record()["raw score"]
+        assert calibration_key(whole(meaning("tied")).graph) is None
+        two = changed(meaning("two-stage"), score__calibrator=CALIBRATOR)
+        other = changed(two, interaction__depth=50)
+        assert calibration_key(whole(two).graph) == calibration_key(whole(other).graph)
+
     def test_a_stale_calibrator_is_told_without_a_namespace(self) -> None:
         """It belongs to the release."""
         found = plan(TIED, TIED, ())

@@ -93,6 +93,16 @@ class TestShape:
             "decision": (("pair", "raw score"),),
         }
 
+    def test_two_encoders_made_of_two_releases(self) -> None:
+        """Theirs are the encoders in its own meaning; it has no nodes of theirs."""
+        meant = meaning("untied")
+        parts = {"query": meaning("tied"), "document": meaning("tied")}
+        assert whole(meant, parts).graph.as_record() == of("untied").as_record()
+        other = {"query": changed(meaning("tied"), score__ties="trec"), "document": meaning("tied")}
+        before, after = whole(meaning("untied"), parts), whole(meaning("untied"), other)
+        found = changes(before.manifest, after.manifest, parent_parts=before.parts, candidate_parts=after.parts)
+        assert [(change.field, change.node) for change in found] == [("interaction.releases.query", None)]
+
     @pytest.mark.parametrize(("kind", "side"), [("cross", "pair"), ("head", "text"), ("span", "pair")])
     def test_cross_encoder_and_heads_have_no_vector(self, kind: str, side: str) -> None:
         """Source, contextual rows, raw score, decision."""
@@ -139,6 +149,13 @@ class TestShape:
         )
         releases = {"retriever": sha("other"), "reranker": sha("renamed")}
         assert moved(before, of("two-stage", towers=towers, interaction__releases=releases)) == {"decision"}
+
+    def test_the_retrievers_index_is_a_retrievers_also_in_two_stages(self) -> None:
+        """Not the final score's."""
+        towers = {**meaning("tied")["towers"], **meaning("cross")["towers"]}
+        index = of("two-stage", towers=towers, score__index="flat").find("index:document")
+        assert index is not None
+        assert [field.path for field in index.fields] == ["score.index"]
 
     def test_fusion(self) -> None:
         """One raw score with a port for each space; its weights spare what each space scored."""
@@ -348,6 +365,19 @@ class TestKeys:
         keys = of("tied").as_record()
         assert keys["vector:query"] != keys["vector:document"]
         assert keys["contextual:query"] != keys["contextual:document"]
+
+    def test_two_heads_that_change_places_are_other_heads(self) -> None:
+        """Where the fields of two encoders enter one node, each is its side's."""
+        one, other = (changed(meaning("head")["towers"]["text"], artifact__head={"h": sha(name)}) for name in "ab")
+        before = of("head", towers={"query": one, "document": other})
+        assert "raw score" in moved(before, of("head", towers={"query": other, "document": one}))
+
+    def test_how_a_text_is_filled_up_says_nothing_where_none_is(self) -> None:
+        """The token enters no side without an expansion."""
+        values = {"towers__both__rows__expansion_token": "[MASK]", "towers__both__rows__expansion_attended": True}
+        assert moved(of("tied"), of("tied", **values)) == set()
+        found = changes(manifest(meaning("tied")), manifest(changed(meaning("tied"), **values)))
+        assert {change.node for change in found} == {None}
 
     def test_untying_without_a_change_keeps_every_key(self) -> None:
         """Two copies of one encoder are what one was."""

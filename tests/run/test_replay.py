@@ -13,10 +13,10 @@ from harness.run.replay import Replayed, replay
 CASES = ("q1", "q2")
 
 
-def run(path: Path, text: str, format: str = "trec-run") -> Replayed:
+def run(path: Path, text: str, format: str = "trec-run", score_type: str = "dot") -> Replayed:
     path.write_text(text, encoding="utf-8")
     cut = Cut(10, "expected", False)
-    return replay(path, format, "dot", case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
+    return replay(path, format, score_type, case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
 
 
 def documents(output: CaseOutput) -> list[str]:
@@ -24,10 +24,40 @@ def documents(output: CaseOutput) -> list[str]:
     return output.ranking.documents.tolist()
 
 
+class TestScoreType:
+    @pytest.mark.parametrize("score_type", ["logit", "probability", "cosine", "dot", "maxsim", "value"])
+    def test_higher_is_better(self, tmp_path: Path, score_type: str) -> None:
+        """Whatever it is called."""
+        assert documents(run(tmp_path / "r", "q1 Q0 d1 1 1 t\nq1 Q0 d2 2 2 t\n", score_type=score_type).outputs[0]) == [
+            "d2",
+            "d1",
+        ]
+
+    @pytest.mark.parametrize("score_type", ["squared-l2", "tags"])
+    def test_what_does_not_rank_so_is_refused(self, tmp_path: Path, score_type: str) -> None:
+        """A distance read as a score would turn every ranking round, and the shapes would fit."""
+        with pytest.raises(Misconfigured, match=score_type) as refused:
+            run(tmp_path / "r", "q1 Q0 d1 1 1 t\n", score_type=score_type)
+        assert "negative" in refused.value.mend
+
+
 class TestTrecRun:
     def test_the_score_ranks_and_the_rank_column_does_not(self, tmp_path: Path) -> None:
         found = run(tmp_path / "r", "q1 Q0 d1 1 0.2 t\nq1 Q0 d2 2 0.9 t\nq2\tQ0\td1\t1\t3e-1\tt\r\n")
         assert [documents(each) for each in found.outputs] == [["d2", "d1"], ["d1"]]
+
+    @pytest.mark.parametrize(
+        ("score", "value"), [("1", 1.0), ("-.5", -0.5), ("+2.", 2.0), ("1e3", 1000.0), ("-1.5E-2", -0.015)]
+    )
+    def test_every_form_of_a_number(self, tmp_path: Path, score: str, value: float) -> None:
+        output = run(tmp_path / "r", f"q1 Q0 d1 1 {score} t\n").outputs[0]
+        assert output.ranking is not None and output.ranking.scores.tolist() == [value]
+
+    @pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "\u2028", "\x0b", "\x1f", "\x85"])
+    def test_columns_end_at_blanks_and_tabs_alone(self, tmp_path: Path, blank: str) -> None:
+        """Any other white space is part of an ID, as it is in a suite's own files."""
+        found = run(tmp_path / "r", f"q1 \tQ0\t d{blank}1 1 0.5 t \n")
+        assert documents(found.outputs[0]) == [f"d{blank}1"]
 
     def test_a_case_that_the_file_lacks_is_missing(self, tmp_path: Path) -> None:
         found = run(tmp_path / "r", "q2 Q0 d1 1 0.2 t\n")
@@ -45,6 +75,10 @@ class TestTrecRun:
             ("q1 Q0 d1 1 0.2\n", 1, "5 columns"),
             ("q1 Q0 d1 1 0.2 t\n\nq1 Q0 d 2 2 0.2 t\n", 3, "7 columns"),
             ("q1 Q0 d1 1 high t\n", 1, "'high'"),
+            ("q1 Q0 d1 1 1_000 t\n", 1, "'1_000'"),
+            ("q1 Q0 d1 1 ١ t\n", 1, "'١'"),
+            ("q1 Q0 d1 1 0x10 t\n", 1, "'0x10'"),
+            ("q1 Q0 d1 1 . t\n", 1, r"'\.'"),
             ("q1 Q0 d1 1 2 t\nq1 Q0 d2 1 2 t\nq1 Q0 d1 3 1 t\n", 3, "first at line 1"),
         ],
     )
@@ -82,6 +116,13 @@ class TestJsonLines:
     def test_nan_fails_its_case(self, tmp_path: Path) -> None:
         output = run(tmp_path / "r", '{"id": "q1", "scores": {"d1": NaN}}\n', "jsonl").outputs[0]
         assert (output.status, output.non_finite) == (OutputStatus.FAILED, True)
+
+    @pytest.mark.parametrize("sign", ["", "-"])
+    def test_an_integer_beyond_every_float_fails_its_case(self, tmp_path: Path, sign: str) -> None:
+        """400 digits: no number that can rank, and no fault of ours."""
+        text = f'{{"id": "q1", "scores": {{"d1": {sign}{"9" * 400}}}}}\n{{"id": "q2", "scores": {{"d1": 1}}}}\n'
+        first, second = run(tmp_path / "r", text, "jsonl").outputs
+        assert (first.status, first.non_finite, second.status) == (OutputStatus.FAILED, True, OutputStatus.OK)
 
     @pytest.mark.parametrize(
         "text",

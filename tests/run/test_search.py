@@ -162,7 +162,7 @@ class TestTies:
 
     @pytest.mark.parametrize("size", [1, 3, 100])
     def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, small, size):
-        """Of 50 equal documents behind one better, past a limit of 10, only the judged two stay."""
+        """Of 50 equal documents behind one better, past a limit of 10, the judged two stay, and the first for the rest."""
         documents = np.ones((60, 4), dtype=np.float32)
         documents[17] = 2
         documents[51:] = 0
@@ -170,10 +170,22 @@ class TestTies:
             np.ones((2, 4), np.float32), chunked(documents, size), depth=5, grid=GRID, score_type="dot",
             keep_limit=10, must_keep=[np.array([3, 44, 55]), np.array([], dtype=np.int64)],
         )  # fmt: skip
-        assert found.hits[0].documents.tolist() == [17, 3, 44]
-        assert found.hits[0].scores == pytest.approx([8, 4, 4])
-        assert found.hits[1].documents.tolist() == [17]
+        assert found.hits[0].documents.tolist() == [17, 0, 3, 44]
+        assert found.hits[0].scores == pytest.approx([8, 4, 4, 4])
+        assert found.hits[1].documents.tolist() == [17, 0]
         assert [hits.crossing for hits in found.hits] == [50, 50]
+
+    @pytest.mark.parametrize("size", [1, 3, 100])
+    def test_what_stands_for_the_rest_is_the_first_that_need_not_stay(self, small, size):
+        """Its lowest index, whatever the chunks; a group of nothing but judged documents needs none."""
+        documents = np.ones((12, 4), dtype=np.float32)
+        found = search(
+            np.ones((2, 4), np.float32), chunked(documents, size), depth=5, grid=GRID, score_type="dot",
+            keep_limit=10, must_keep=[np.array([0, 1, 3]), np.arange(12)],
+        )  # fmt: skip
+        assert found.hits[0].documents.tolist() == [0, 1, 2, 3]
+        assert found.hits[1].documents.tolist() == list(range(12))
+        assert [hits.crossing for hits in found.hits] == [12, 12]
 
     def test_a_group_that_ends_at_the_depth_is_kept_whatever_its_size(self, small):
         """Twenty equal documents, depth 20: nothing crosses, so all stay past a limit of 10."""

@@ -11,6 +11,7 @@ import pytest
 
 import harness
 from harness.errors import Misconfigured, NotFound, Stopped
+from harness.store import connection as room
 from harness.store import write
 from harness.store.connection import Store
 
@@ -180,6 +181,29 @@ class TestAnotherVersion:
                 pass
         with duckdb.connect(str(empty.path)) as connection:
             assert connection.execute("SHOW TABLES").fetchall() == [("runs",)]
+
+
+class TestViews:
+    def test_they_follow_the_package(self, empty: Store) -> None:
+        """A store keeps its tables under new views: the next writer puts them in."""
+        note(empty)
+        with empty.writing() as connection:
+            connection.execute("DROP VIEW open_rules")
+            connection.execute("UPDATE layout SET views = 'of another version'")
+        note(empty, "decided")
+        with empty.reading() as connection:
+            assert connection.execute("SELECT * FROM open_rules").fetchall() == []
+        assert steps(empty) == ["decided", "measured"]
+
+    def test_comments_are_no_part_of_a_version(self, monkeypatch: pytest.MonkeyPatch, empty: Store) -> None:
+        """A reworded comment must not lock anyone out of a store."""
+        note(empty)
+        script = room._script
+        monkeypatch.setattr(room, "_script", lambda name: "-- reworded\n\n" + script(name).replace("  ", " "))
+        assert steps(empty) == ["measured"]
+        monkeypatch.setattr(room, "_script", lambda name: script(name).replace("VARCHAR", "TEXT"))
+        with pytest.raises(Misconfigured, match="another version"), empty.reading():
+            pass
 
 
 class TestReadingIsSealed:

@@ -157,6 +157,20 @@ class TestSelect:
             members(where.format(tmp_path / "file.csv"))
         assert seen_by_python
 
+    @pytest.mark.parametrize("where", ["random() < 0.5", "length > 1 AND random() < 0.5", "uuid()::TEXT < '8'"])
+    def test_a_condition_that_is_chance_is_refused(self, where: str) -> None:
+        """A slice is frozen as the cases that a condition means, not as those it once drew."""
+        cases = [f"q{i}" for i in range(100)]
+        with pytest.raises(Misconfigured, match="other cases each time"):
+            select(cases, {"length": [2] * 100}, where, "the slice 's'")
+
+    def test_a_condition_without_an_end_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A recursive one can run for ever."""
+        monkeypatch.setattr("harness.store.query.LONGEST_CONDITION", 0.1)
+        endless = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT 1 FROM t WHERE n < 0"
+        with pytest.raises(Misconfigured, match="the slice 's'"):
+            members(f"EXISTS ({endless})")
+
     def test_an_unknown_column_gives_the_attributes(self) -> None:
         """All of them, so that the right spelling is among them."""
         with pytest.raises(Misconfigured) as refusal:

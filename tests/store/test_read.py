@@ -1,5 +1,7 @@
 """Arrays in suite order, whatever the order in which rows were written or IDs sort."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from harness.output.decision import Outcome
 from harness.store import read, write
 from harness.store.connection import Store
 
-RUN, SUITE = "ab12", "s-digest"
+from .conftest import OTHER, RUN, SUITE, write_outputs, write_run, write_suite
+
 ORDER = ["q-b", "q-a", "q-c", "q-d"]
 
 
@@ -23,9 +26,18 @@ class TestFindRun:
         assert (found.decision, found.exploratory, found.reading, found.remarks) == (None, None, None, ())
 
     def test_the_latest(self, small: Store) -> None:
-        """The one that was started last."""
+        """The one that was last run or decided: an old run that is decided again is the latest."""
         with small.reading() as connection:
             assert read.find_run(connection, "latest").run == "cd34"
+
+    def test_the_latest_follows_a_decision(self, empty: Store) -> None:
+        """`updated_at` moves, the run does not."""
+        with empty.writing() as connection:
+            write_run(connection, RUN, 1)
+            write_run(connection, OTHER, 2)
+            write.update(connection, "runs", {"run": RUN}, {"updated_at": datetime(2026, 12, 1)})
+        with empty.reading() as connection:
+            assert read.find_run(connection, "latest").run == RUN
 
     @pytest.mark.parametrize("name", ["ab123", "x", "AB12", "%", "a%", "_b12", "' OR ''='"])
     def test_no_such_run(self, small: Store, name: str) -> None:
@@ -39,6 +51,69 @@ class TestFindRun:
             read.find_run(connection, "")
 
 
+class TestWhatIsThere:
+    def test_a_run(self, small: Store) -> None:
+        """By its whole ID; a prefix is another question."""
+        with small.reading() as connection:
+            assert [read.has_run(connection, name) for name in (RUN, OTHER, "ab")] == [True, True, False]
+
+    def test_findings_of_other_runs(self, small: Store) -> None:
+        """Waived ones too; a run's own are not among them, and rules without one add nothing."""
+        with small.reading() as connection:
+            assert read.findings_besides(connection, OTHER) == {"e" * 64, "f" * 64}
+            assert read.findings_besides(connection, RUN) == frozenset()
+
+    def test_exposures_by_data_in_their_order(self, empty: Store) -> None:
+        """The order of writing is that of reading the outcomes."""
+        rows = [("r2", "d", "p", "c", None, "o"), ("r9", "e", "p", "c", "a", "o"), ("r1", "d", "q", "c", "a", "n")]
+        with empty.writing() as connection:
+            for row in rows:
+                names = ("run", "data", "policy", "candidate", "parent", "outcomes")
+                columns = {name: [value] for name, value in zip(names, row, strict=True)}
+                write.append(connection, "exposures", {}, columns)
+        with empty.reading() as connection:
+            found = read.exposures(connection, "d")
+        assert found == (read.ExposureRecord(*rows[0]), read.ExposureRecord(*rows[2]))
+
+
+class TestOutcomesDigest:
+    def change(self, empty: Store, *changes: str) -> str:
+        with empty.writing() as connection:
+            for table in ("suites", "cases", "judgements", "runs", "rankings"):
+                connection.execute(f"DELETE FROM {table}")
+            write_suite(connection)
+            write_run(connection, RUN, 1)
+            write_outputs(connection)
+            for change in changes:
+                connection.execute(change)
+        with empty.reading() as connection:
+            return read.outcomes_digest(connection, RUN)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE rankings SET score = score / 2", "UPDATE rankings SET release = 'renamed'",
+            "DELETE FROM rankings WHERE side = 'parent'", "DELETE FROM rankings WHERE case_id = 'q-d'",
+        ],
+    )  # fmt: skip
+    def test_what_leaves_it(self, empty: Store, change: str) -> None:
+        """Scores that keep the order, another name, another parent, cases of another role."""
+        assert self.change(empty, change) == self.change(empty)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE rankings SET position = 3 - position WHERE case_id = 'q-a'",
+            "DELETE FROM rankings WHERE case_id = 'q-a' AND position = 2",
+            "UPDATE rankings SET document_id = 'd8' WHERE case_id = 'q-b' AND position = 2",
+            "DELETE FROM rankings",
+        ],
+    )  # fmt: skip
+    def test_what_changes_it(self, empty: Store, change: str) -> None:
+        """Another order, a document less, another document, none at all."""
+        assert self.change(empty, change) != self.change(empty)
+
+
 class TestCases:
     def test_in_suite_order(self, small: Store) -> None:
         """With role and group."""
@@ -47,12 +122,6 @@ class TestCases:
         assert list(found.case_ids) == ORDER
         assert list(found.roles) == ["promotion", "promotion", "promotion", "development"]
         assert list(found.groups) == ["g1", "g1", "g2", "g3"]
-
-    def test_slices_by_name(self, small: Store) -> None:
-        """As sets of case IDs; another suite has none."""
-        with small.reading() as connection:
-            assert read.slice_members(connection, SUITE) == {"typos": {"q-b", "q-c"}}
-            assert read.slice_members(connection, "other") == {}
 
 
 class TestRankings:
@@ -126,30 +195,6 @@ class TestRankings:
             assert list(read.rankings(connection, RUN, "candidate").judged_grade) == [1, 2, 3, 4]
 
 
-class TestCaseValues:
-    def test_by_metric_in_suite_order(self, small: Store) -> None:
-        """NaN where there is no value, and why beside it."""
-        with small.reading() as connection:
-            found = read.case_values(connection, RUN, "candidate")
-        assert list(found) == ["P@5", "RR@10"]
-        assert list(found["RR@10"].case_ids) == ORDER
-        np.testing.assert_array_equal(found["RR@10"].values, [1.0, 0.5, np.nan, 0.0])
-        assert list(found["RR@10"].status) == ["scored", "scored", "missing", "scored"]
-        np.testing.assert_array_equal(found["P@5"].values, [0.25, 0.25, np.nan, 0.2])
-        assert list(found["RR@10"].scored) == [True, True, False, True]
-
-    def test_metrics_of_unequal_length(self, small: Store) -> None:
-        """Each has its own cases: P@5 was measured on three of the parent's."""
-        with small.reading() as connection:
-            found = read.case_values(connection, RUN, "parent")
-        assert [list(each.case_ids) for each in found.values()] == [["q-b", "q-a", "q-d"], ORDER]
-
-    def test_nothing_measured_is_no_metric(self, small: Store) -> None:
-        """Not an error: a run may be stored and not yet measured."""
-        with small.reading() as connection:
-            assert read.case_values(connection, "cd34", "candidate") == {}
-
-
 class TestResults:
     def test_rules_come_back_in_the_order_of_the_suite(self, small: Store) -> None:
         """Typed, with None where a figure does not apply."""
@@ -158,6 +203,7 @@ class TestResults:
         assert [rule.id for rule in found] == ["first", "second", "guard:typos:RR@10", "always:failed"]
         assert [rule.outcome for rule in found] == [Outcome.WAIVED, Outcome.UNDECIDED, Outcome.FAIL, Outcome.PASS]
         assert all(isinstance(rule.outcome, Outcome) for rule in found)
+        assert [rule.awaits_judging for rule in found] == [False, True, False, False]
         assert (found[2].delta, found[2].p_adjusted, found[2].finding, found[1].delta) == (-0.2, 0.01, "e" * 64, None)
 
     def test_summaries_by_side_slice_and_metric(self, small: Store) -> None:

@@ -1,5 +1,6 @@
 """Rows under a key are replaced as a whole, and text is never SQL."""
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -68,6 +69,25 @@ class TestReplace:
         with pytest.raises(pa.ArrowInvalid), empty.writing() as connection:
             write.replace(connection, "documents", {"suite_digest": "s"}, {"document_id": ["b"], "head": ["2", "3"]})
         assert heads(empty, "s") == [("a", "1")]
+
+    def test_what_was_wrong_is_said(self, empty: Store) -> None:
+        """The statement that failed, not the cleaning up behind it: a full disk must look like one."""
+        with pytest.raises(duckdb.ConstraintException, match="head"), empty.writing() as connection:
+            write.append(connection, "documents", {"suite_digest": "s"}, {"document_id": ["a"], "head": [None]})
+
+
+class TestUpdate:
+    def test_the_rows_of_the_key(self, empty: Store) -> None:
+        """Their named columns, and nothing else; no row, no change."""
+        with empty.writing() as connection:
+            for suite in ("s", "t"):
+                write.append(
+                    connection, "documents", {"suite_digest": suite}, {"document_id": ["a", "b"], "head": ["1", "2"]}
+                )
+            write.update(connection, "documents", {"suite_digest": "s", "document_id": "b"}, {"head": "it's"})
+            write.update(connection, "documents", {"suite_digest": "u"}, {"head": "x"})
+        assert heads(empty, "s") == [("a", "1"), ("b", "it's")]
+        assert heads(empty, "t") == [("a", "1"), ("b", "2")]
 
 
 class TestTexts:

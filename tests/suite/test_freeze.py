@@ -85,10 +85,10 @@ class TestLock:
         }  # fmt: skip
 
     def test_what_cannot_be_written_stops_without_a_trace(self, frozen: Path) -> None:
-        """A folder that is gone, or something else in the lock's place; no part of the lock stays behind."""
+        """No folder, or something else in the lock's place; no part of the lock stays behind."""
         lock = open_frozen(frozen).lock
         with pytest.raises(Stopped):
-            write_lock(lock, frozen / "nowhere")
+            write_lock(lock, frozen / "corpus.jsonl")
         (frozen / LOCK).unlink()
         (frozen / LOCK).mkdir()
         with pytest.raises(Stopped):
@@ -96,7 +96,10 @@ class TestLock:
         assert {path.name for path in frozen.glob(f"*{LOCK}*")} == {LOCK}
 
     def test_data_and_policy_have_digests_apart(self, write: Write, members: Members) -> None:
-        """A margin moves the policy, a judgement or the depth the data, a budget or gap never the data."""
+        """A margin moves the policy, a judgement the data, a budget or gap never the data; how rankings are cut, both.
+
+        Depth, ties and grid change outputs and are a choice: were they data alone, changing one would be a new start.
+        """
 
         def lock(**changes: object) -> Lock:
             return freeze(load(write(**{"rest": REST, **changes})), members)
@@ -104,18 +107,22 @@ class TestLock:
         before = lock()
         margin = lock(rest=REST.replace("0.02", "0.03"))
         grade = lock(qrels=QRELS.replace("d1\t2", "d1\t1"))
-        depth = lock(rest=REST + "[ranking]\ndepth = 50\n")
+        depth, ties, grid, own = (
+            lock(rest=f"{REST}[ranking]\n{line}\n")
+            for line in ("depth = 50", 'ties = "trec"', "grid = 1e-4", 'self_match = "drop"')
+        )
         gap = lock(rest=REST + "[ranking]\nmax_judged_gap = 0.1\n")
         budget = lock(rest=REST + "[budget]\npromotion_reads = 3\n")
         slices = lock(rest=REST.replace("'typo'", "'plain'"))
         member = lock(queries=[{**QUERIES[0], "kind": "typo"}, QUERIES[1]])
         assert member.policy_digest != before.policy_digest
         assert member.slices == {"typo": ("q1", "q2")}
-        data = [each.data_digest == before.data_digest for each in (margin, grade, depth, gap, budget, slices)]
-        policy = [each.policy_digest == before.policy_digest for each in (margin, grade, depth, gap, budget, slices)]
-        assert data == [True, False, False, True, True, True]
-        assert policy == [False, True, True, False, False, False]
-        assert len({each.digest for each in (before, margin, grade, depth, gap, budget, slices)}) == 7
+        changed = (margin, grade, gap, budget, slices, depth, ties, grid, own)
+        data = [each.data_digest == before.data_digest for each in changed]
+        policy = [each.policy_digest == before.policy_digest for each in changed]
+        assert data == [True, False, True, True, True, False, False, False, False]
+        assert policy == [False, True, False, False, False, False, False, False, False]
+        assert len({each.digest for each in (before, *changed)}) == 10
 
 
 class TestRefusals:

@@ -93,9 +93,18 @@ class TestNames:
         """No slice may be called as the whole is."""
         assert "'all'" in refused(write(rest=METRICS + RULE + SLICE.replace('"typo"', '"all"'))).found
 
-    def test_guard_ids_are_taken(self, write: Write) -> None:
-        """No rule may pose as a guard."""
-        assert "guard:" in refused(write(rest=METRICS + RULE.replace('"headline"', '"guard:all:RR@10"'))).found
+    @pytest.mark.parametrize("taken", ["guard:all:RR@10", "always:failed", "always:", "guard:"])
+    def test_ids_of_undeclared_rules_are_taken(self, write: Write, taken: str) -> None:
+        """No rule may pose as a guard, or as what always holds: the other of that name would hide behind it."""
+        assert taken in refused(write(rest=METRICS + RULE.replace('"headline"', f'"{taken}"'))).found
+
+    @pytest.mark.parametrize("name", ["", " ", " x", "x ", "a\\nb", "a\\u0007", "\\u202e"])
+    @pytest.mark.parametrize("part", ["slice", "rule"])
+    def test_names_can_be_printed(self, write: Write, name: str, part: str) -> None:
+        """On one line, with nothing that a reader can't see."""
+        rule, piece = (RULE, SLICE.replace('"typo"', f'"{name}"', 1)) if part == "slice" else (
+            RULE.replace('"headline"', f'"{name}"'), SLICE)  # fmt: skip
+        assert "suite.toml line" in refused(write(rest=METRICS + rule + piece)).subject
 
     def test_a_metric_under_two_spellings_is_one(self, write: Write) -> None:
         """Guards that name one metric twice would count it twice in the family."""

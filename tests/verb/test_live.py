@@ -153,4 +153,4 @@ class TestLive:
         found = harness.run("live", candidate="cls", parent="mean")
         assert found.candidate.content_id != found.parent.content_id
         text = (Path("reports") / found.run / "index.html").read_text()
-        assert "pooling" in text
+        assert "modes" in text

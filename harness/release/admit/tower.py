@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.describe.architecture import known
+from harness.release.describe.heads import FAMILIES, HEADS, groups
 from harness.release.describe.modules import read_towers
 from harness.release.describe.split import all_tensors, is_of
 from harness.release.describe.vocabulary import Tokenizer, read_tokenizer
@@ -16,6 +17,7 @@ from harness.release.manifest import Manifest, Tower
 from harness.release.weights import Tensor
 
 LAYER = re.compile(r"(?:^|\.)(?:encoder\.layer|transformer\.layer|layers|h)\.(\d+)\.")
+TASKS = {family: task for task, family in FAMILIES.items()}
 EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "tok_embeddings.weight", "shared.weight", "wte.weight")
 
 
@@ -191,27 +193,21 @@ def _mask(seen: Seen) -> Iterator[str]:
 
 def _head(seen: Seen) -> Iterator[str]:
     readout = seen.tower.readout
-    if not readout.family.endswith("-head") or not seen.tensors:
+    if readout.family == "sparse" and seen.tensors and not readout.projections[0].weights:
+        yield "no weights of a language model's head"
+    if readout.family not in TASKS or not seen.tensors:
         return
-    groups = {file.partition("#")[2] for file in seen.tower.artifact.head}
-    if not groups:
-        yield "no weights of a head"
+    head = HEADS[TASKS[readout.family]].get(seen.tower.artifact.model_type)
+    names = () if head is None else groups(head)
+    gone = [group for group in names if not any(is_of(group, name) for name in seen.tensors)]
+    yield from (f"no weights of {group}" for group in gone)
+    if gone or not names:
         return
-    last = [
-        tensor for name, tensor in seen.tensors.items()
-        if name.endswith(".weight") and len(tensor.shape) == 2 and is_of(_last(groups), name)
-        and not name.endswith(".dense.weight")
-    ]  # fmt: skip
     rows = readout.projections[-1].width_out
-    if not last:
-        yield f"no weights of {_last(groups)}"
-    elif last[0].shape[0] != rows:
-        yield f"{last[0].shape[0]} rows in the weights of the head, {rows} in the configuration"
-
-
-def _last(groups: set[str]) -> str:
-    """The module that gives a head's numbers."""
-    return next((name for name in ("classifier", "score", "qa_outputs") if name in groups), min(groups))
+    for name, tensor in seen.tensors.items():
+        whole = name.endswith(".weight") and not name.endswith(".dense.weight") and len(tensor.shape) == 2
+        if whole and is_of(names[-1], name) and tensor.shape[0] != rows:
+            yield f"{tensor.shape[0]} rows in {name}, {rows} in the configuration"
 
 
 def _row_tokens(seen: Seen) -> Iterator[str]:

@@ -16,6 +16,7 @@ from harness.release.describe.late import STANFORD, late
 from harness.release.describe.pooled import SETTINGS, pooled
 from harness.release.describe.sparse import sparse
 from harness.release.describe.told import DECLARED, Told, Tree, each_from, settle
+from harness.release.field import join
 from harness.release.folder import ModelFolder
 from harness.release.manifest import Evidence, Identity, Manifest, Meaning, Runtime
 
@@ -97,7 +98,7 @@ def manifest_of(definition: ReleaseDefinition, tree: Tree, files: Mapping[str, s
         meaning = Meaning.model_validate(settled.plain)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        path = ".".join(str(key) for key in first["loc"])
+        path = join(tuple(str(key) for key in first["loc"]))
         raise NotAdmitted(
             f"release {definition.name}, {path} ({settled.sources.get(path, 'its files')})",
             found=f"{first['input']!r}", expected=first["msg"],

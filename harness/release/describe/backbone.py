@@ -127,7 +127,7 @@ def input_of(
 ) -> Tree:
     """From a text to token IDs. `limits` are further ones; `exactly` is one that counts whatever the others say."""
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
-    special = {role: Told(token_id, f"{tokenizer.config_file}#/{role}") for role, token_id in tokenizer.special.items()}
+    special = {role: Told(token_id, tokenizer.stated_in[role]) for role, token_id in tokenizer.special.items()}
     return {
         "tokenizer": _files(tokenizer.files),
         "normaliser": tokenizer.normaliser,

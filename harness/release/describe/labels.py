@@ -8,9 +8,10 @@ from harness.errors import Misconfigured, NotAdmitted
 from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone
-from harness.release.describe.told import DECLARED, DERIVED, Told
+from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, declared
 
 GENERIC = re.compile(r"LABEL_\d+")
+LIBRARYS_LABELS = 2
 KINDS = {"single_label_classification": "classes", "multi_label_classification": "multilabel", "regression": "value"}
 
 
@@ -26,26 +27,20 @@ class Labels:
 def labels_of(backbone: Backbone) -> Labels:
     """From the configuration, or as release.toml names them.
 
-    Raises NotAdmitted for a label map that gives no order, Misconfigured where nothing says how many rows there are.
+    A configuration leaves out what is the library's own: two labels, and generic names.
+    Raises NotAdmitted for a label map that gives no order.
     """
-    definition, file = backbone.definition, backbone.at("config.json")
-    said = definition.output.labels
+    said, file = backbone.definition.output.labels, backbone.at("config.json")
     stated = backbone.config.get("id2label")
+    number = backbone.config.get("num_labels")
     if isinstance(stated, Mapping) and stated:
-        folder = _ordered(backbone, stated)
-        names = Told(folder, f"{file}#/id2label")
-        if said is not None and said != folder:
-            names = Told(list(said), DECLARED, folder)
-        count = Told(len(folder), f"{file}#/id2label")
-    elif isinstance(number := backbone.config.get("num_labels"), int):
-        names, count = Told(None if said is None else list(said), DECLARED), Told(number, f"{file}#/num_labels")
-    elif said is not None:
-        names, count = Told(list(said), DECLARED), Told(len(said), DECLARED)
+        folder, source = _ordered(backbone, stated), f"{file}#/id2label"
+    elif isinstance(number, int) and not isinstance(number, bool):
+        folder, source = _unnamed(number), f"{file}#/num_labels"
     else:
-        raise Misconfigured(
-            f"release {definition.name}", found=f"no `id2label` in {file}", expected="the head's labels, in order",
-            mend="Add `labels = […]` to [output] in release.toml.",
-        )  # fmt: skip
+        folder, source = _unnamed(LIBRARYS_LABELS), LIBRARY
+    names = declared(None if said is None else list(said), folder, source)
+    count = Told(len(folder), source)
     generic = isinstance(names.value, list) and any(GENERIC.fullmatch(str(each)) for each in names.value)
     return Labels(names, count, Told(generic, DERIVED))
 
@@ -65,6 +60,10 @@ def output_kind(definition: ReleaseDefinition, backbone: Backbone) -> Told:
             mend='Add `kind = "classes"`, "multilabel" or "value" to [output] in release.toml.',
         )  # fmt: skip
     return Told(folder, source) if said is None or said == folder else Told(said, DECLARED, folder)
+
+
+def _unnamed(count: int) -> list[str]:
+    return [f"LABEL_{row}" for row in range(count)]
 
 
 def _ordered(backbone: Backbone, stated: Mapping[str, Json]) -> list[str]:

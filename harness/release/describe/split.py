@@ -18,19 +18,22 @@ class Split:
 
 
 def split(folder: ModelFolder, place: PurePosixPath, groups: Sequence[str]) -> Split:
-    """The weights in one place. A group is the name of a module, at whatever depth its tensors are."""
+    """The weights in one place. A group is the name of a module, at whatever depth its tensors are; a tensor is the
+    first one's that it belongs to.
+    """
     backbone, head = {}, {}
     for file, whole in weight_files(folder, place).items():
-        known = read(folder, file)
-        named = {group: [name for name in known if is_of(group, name)] for group in groups}
-        parts = {group: names for group, names in named.items() if names}
-        if not parts:
+        path, rest = folder.path / file, set(read(folder, file))
+        whole_file = True
+        for group in groups:
+            names = {name for name in rest if is_of(group, name)}
+            if names:
+                head[f"{file}#{group}"] = group_digest(path, names)
+                rest -= names
+                whole_file = False
+        if whole_file:
             backbone[file] = whole
-            continue
-        path = folder.path / file
-        head.update({f"{file}#{group}": group_digest(path, names) for group, names in parts.items()})
-        rest = set(known).difference(*parts.values())
-        if rest:
+        elif rest:
             backbone[f"{file}#backbone"] = group_digest(path, rest)
     return Split(backbone, head)
 

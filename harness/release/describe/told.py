@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harness.identity import Json
+from harness.release.field import join
 
 DECLARED = "declared"
 DERIVED = "derived"
@@ -28,20 +29,21 @@ Tree: TypeAlias = "Told | Mapping[str, Tree] | tuple[Tree, ...]"
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The plain values of a tree; by dotted path, each one's source and what it overrides."""
+    """The plain values of a tree; by path as `field.join` writes it, each one's source and what it overrides."""
 
     plain: Json
     sources: Mapping[str, str]
     overridden: Mapping[str, Json]
 
 
-def settle(tree: Tree, at: str = "") -> Settled:
+def settle(tree: Tree, keys: tuple[str, ...] = ()) -> Settled:
     if isinstance(tree, Told):
+        at = join(keys)
         return Settled(tree.value, {at: tree.source}, {} if tree.folder is None else {at: tree.folder})
     if isinstance(tree, Mapping):
-        under = {key: settle(each, f"{at}.{key}" if at else key) for key, each in tree.items()}
+        under = {key: settle(each, (*keys, key)) for key, each in tree.items()}
         return _joined({key: each.plain for key, each in under.items()}, list(under.values()))
-    items = [settle(each, f"{at}.{place}") for place, each in enumerate(tree)]
+    items = [settle(each, (*keys, str(place))) for place, each in enumerate(tree)]
     return _joined([each.plain for each in items], items)
 
 

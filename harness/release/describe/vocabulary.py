@@ -23,7 +23,7 @@ LONG = 256
 class Tokenizer:
     """`ids`: token to ID as far as the files say. `whole`: they give every token, not only the added ones.
 
-    `stated`: the special tokens by role. `config` is tokenizer_config.json, `config_file` its path in the folder.
+    `stated`: the special tokens by role, and `stated_in` the source of each. `config` is tokenizer_config.json, `config_file` its path in the folder.
     `fast`: rows can be led back to characters and words.
     """
 
@@ -33,6 +33,7 @@ class Tokenizer:
     ids: Mapping[str, int]
     whole: bool
     stated: Mapping[str, str]
+    stated_in: Mapping[str, str]
     normaliser: Told
     fast: bool
 
@@ -59,10 +60,14 @@ def read_tokenizer(folder: ModelFolder, place: PurePosixPath) -> Tokenizer:
     }
     extra = folder.json(place / "added_tokens.json") or {}
     ids = {**vocabulary.ids, **{token: each for token, each in extra.items() if isinstance(each, int)}, **added}
-    stated = {role: token for role in ROLES if (token := _token(special.get(role)) or _token(config.get(role)))}
-    file = str(place / "tokenizer_config.json")
+    file, special_file = str(place / "tokenizer_config.json"), str(place / "special_tokens_map.json")
+    stated, stated_in = {}, {}
+    for role in ROLES:
+        for name, said in ((special_file, special), (file, config)):
+            if role not in stated and (token := _token(said.get(role))):
+                stated[role], stated_in[role] = token, f"{name}#/{role}"
     return Tokenizer(
-        folder.digests(place, *FILES), config, file, ids, bool(vocabulary.ids), stated,
+        folder.digests(place, *FILES), config, file, ids, bool(vocabulary.ids), stated, stated_in,
         _normaliser(config, file, vocabulary, place), vocabulary.file is not None,
     )  # fmt: skip
 

@@ -1,0 +1,113 @@
+"""`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.errors import NotAdmitted
+from harness.identity import Json
+from harness.lifecycle.state import State, advance, state
+from harness.release.admit import Check
+from harness.release.graph import graph
+from harness.release.open import Release, inspect_release, open_release
+from harness.verb.place import find_place
+from harness.verb.progress import doing
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What was checked, and the state that follows. `nodes`: the graph's keys by name, none for a refused release."""
+
+    release: str
+    state: State
+    content_id: str | None
+    nodes: Mapping[str, str]
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    def as_record(self) -> dict[str, Json]:
+        return {
+            "release": self.release,
+            "state": str(self.state),
+            "content_id": self.content_id,
+            "nodes": dict(self.nodes),
+            "checks": [asdict(check) for check in self.checks],
+        }
+
+
+def admit(release: str | Path, *, download: bool = False) -> Admission:
+    """Checks a release's manifest, proves it against the reference, and records RECONCILED where all of it holds.
+
+    `download`: fetch a model on the hub that the local cache lacks.
+    Raises NotFound or Misconfigured for a release that cannot be read; what is broken otherwise is a failed check.
+    """
+    folder = find_place().release(str(release))
+    inspection = inspect_release(folder, download=download)
+    checks = inspection.checks
+    if not all(check.ok for check in checks):
+        return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
+    return admit_release(open_release(folder, download=download), checks)
+
+
+def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
+    """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
+    with doing(f"proving {opened.name} against the reference"):
+        checks = (*checks, *_proofs(opened))
+    if all(check.ok for check in checks):
+        evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
+        advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
+    return Admission(
+        opened.name,
+        state(opened.folder, opened.content_id),
+        opened.content_id,
+        {node.name: node.key for node in graph(opened.manifest.meaning).nodes},
+        checks,
+    )
+
+
+def require_admitted(opened: Release) -> None:
+    """Admits what is still DRAFT. Raises NotAdmitted with every check that failed."""
+    if state(opened.folder, opened.content_id) is not State.DRAFT:
+        return
+    failed = [check for check in admit_release(opened).checks if not check.ok]
+    if failed:
+        raise NotAdmitted(
+            f"release {opened.name!r}",
+            found="; ".join(f"{check.name}: {check.found}" for check in failed),
+            expected="; ".join(check.expected for check in failed),
+            mend=failed[0].mend,
+        )
+
+
+def _proofs(opened: Release) -> Iterator[Check]:
+    """What only running shows. A recording has nothing to run, and what cannot be run yet is not proven."""
+    if opened.bi is None or opened.cannot_run:
+        return
+    from harness.candidate.bi import load
+    from harness.candidate.marker import markers, relied_on
+    from harness.candidate.parity import parity
+    from harness.candidate.probe import probe_texts, probes
+
+    symbols = relied_on(opened.manifest)
+    for marker in markers():
+        if marker.symbol in symbols:
+            fatal = [finding.text for finding in marker.findings if finding.fatal]
+            told = [finding.text for finding in marker.findings if not finding.fatal]
+            yield Check(
+                f"marker: {marker.symbol}", not fatal, "; ".join(fatal or told) or "behaves as relied on",
+                "the reviewed behaviour", "Install the versions that were reviewed." if fatal else "",
+            )  # fmt: skip
+    encoder = load(opened, opened.bi.prompts_for(None))
+    shown = parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value))
+    mend = "" if shown.ok else "Say in release.toml what the folder does."
+    found = f"largest difference {shown.largest_difference:.2g}: {shown.text}"
+    yield Check(shown.name, shown.ok, found, f"at most {shown.tolerance:g} from the reference", mend)
+    for probe in probes(encoder, opened.manifest):
+        found = f"largest difference {probe.largest_difference:.2g}" + (f": {probe.policy}" if probe.policy else "")
+        yield Check(
+            f"probe: {probe.name}", probe.ok or not probe.fatal, found, f"at most {probe.tolerance:g}",
+            "" if probe.ok else "Serve texts only as they are arranged here.",
+        )  # fmt: skip
