@@ -12,7 +12,10 @@ from harness.cli import main
 
 from .verb.conftest import Project, project  # noqa: F401  # the fixture
 
-COMMANDS = ("demo", "freeze", "check", "run", "decide", "report", "bundle", "explain", "verify", "sql", "runs")
+COMMANDS = (
+    "admit", "bundle", "check", "decide", "demo", "describe", "diff", "explain", "freeze", "report", "run", "runs",
+    "sql", "verify",
+)  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")
 
 

@@ -8,6 +8,7 @@ import pytest
 from harness.errors import (
     EmptySlice,
     HarnessError,
+    Interrupted,
     Leaked,
     Misconfigured,
     NotAdmitted,
@@ -20,7 +21,7 @@ from harness.errors import (
 CODES = {
     HarnessError: ("internal", 70), Misconfigured: ("misconfigured", 2), NotFound: ("not-found", 2),
     Unpairable: ("unpairable", 2), EmptySlice: ("empty-slice", 2), Tampered: ("tampered", 4), Leaked: ("leaked", 4),
-    NotAdmitted: ("not-admitted", 4), Stopped: ("stopped", 5),
+    NotAdmitted: ("not-admitted", 4), Stopped: ("stopped", 5), Interrupted: ("interrupted", 130),
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ The part has a fixed name, so what a killed process left behind is overwritten b
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from harness.errors import Stopped
@@ -23,6 +23,8 @@ def write_bytes(path: Path, content: bytes) -> None:
             os.fsync(stream.fileno())
         part.replace(path)
     except OSError as refusal:
+        with suppress(OSError):
+            part.unlink()
         raise cannot_write(path, refusal) from refusal
 
 

@@ -103,7 +103,7 @@ def _as_float(score: int | float) -> float:
     try:
         return float(score)
     except OverflowError:
-        return math.copysign(math.inf, score)
+        return math.inf if score > 0 else -math.inf
 
 
 def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:

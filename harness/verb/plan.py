@@ -1,5 +1,6 @@
 """From one release to another: what changed, what holds of what is deployed, and what is to be done about the rest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.lifecycle.compatibility import NamespaceState, Scoring, compatibility

@@ -125,7 +125,7 @@ class TestADescribedFolder:
             ({"padding_side": "left"}, "[input]\nmax_length = 9\n"),
             ({}, '[override.readout]\npooling = "cls"\n'),
         ],
-        ids=str,
+        ids=("joined", "prompt excluded", "projected", "left padding", "overridden"),
     )
     def test_what_its_files_say_is_what_it_does(self, release, tmp_path, saved, written):
         """Read from the folder, not written by hand."""

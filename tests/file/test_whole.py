@@ -46,6 +46,7 @@ class TestFile:
             write_bytes(tmp_path / "file", b"new")
         assert refusal.value.subject == str(tmp_path / "file")
         assert (tmp_path / "file").read_bytes() == b"old"
+        assert names(tmp_path) == ["file"]
 
     def test_a_folder_in_its_place_stays(self, tmp_path: Path) -> None:
         """A folder of that name is not taken away for a file."""
@@ -54,6 +55,7 @@ class TestFile:
         with pytest.raises(Stopped):
             write_bytes(tmp_path / "file", b"new")
         assert names(tmp_path / "file") == ["kept"]
+        assert names(tmp_path) == ["file"]
 
     def test_a_file_where_a_folder_should_be(self, tmp_path: Path) -> None:
         """Nothing below it can be written, and that is said."""

