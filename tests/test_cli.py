@@ -1,8 +1,10 @@
 """The command line: one object or one message, and the exit code of the contract."""
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,6 +106,54 @@ class TestAnswer:
 
 
 @pytest.mark.usefixtures("project")
+class TestStdout:
+    """Whoever reads may leave: what a command found is in its exit code, whatever became of its words."""
+
+    def code(self, *words: str, stdout: int, shell: str | None = None) -> tuple[int, str]:
+        program = [sys.executable, "-c", "from harness.cli import main; main()", *words]
+        command = ["sh", "-c", shell, *program] if shell else program
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stderr
+
+    @pytest.fixture
+    def nobody(self) -> Iterator[int]:
+        """The writing end of a pipe whose reader has left."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        yield writer
+        os.close(writer)
+
+    @pytest.mark.parametrize("form", [(), ("--json",)])
+    def test_a_reader_that_left_changes_no_exit_code(self, command, nobody: int, form: tuple[str, ...]) -> None:
+        """`harness runs --json | true` is 0, a FAIL stays 1, a mistake 2; nobody is shown a traceback."""
+        command("freeze", "s")
+        for expected, words in (
+            (2, ("runs",)), (1, ("run", "s", "--candidate", "worse", "--parent", "old")),
+            (0, ("run", "s", "--candidate", "better", "--parent", "old")), (0, ("runs",)),
+            (0, ("explain", "latest")), (0, ("sql", "FROM rankings")), (0, ("check", "s")),
+        ):  # fmt: skip
+            code, err = self.code(*words, *form, stdout=nobody)
+            assert code == expected, err
+            assert "Traceback" not in err and "BrokenPipe" not in err
+
+    def test_no_stdout_at_all(self, command) -> None:
+        """As under `>&-`."""
+        command("freeze", "s")
+        code, err = self.code("check", "s", stdout=subprocess.DEVNULL, shell='exec "$0" "$@" >&-')
+        assert (code, err) == (0, "")
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this machine")
+    @pytest.mark.parametrize("form", [(), ("--json",)])
+    def test_a_full_disk_behind_it(self, command, form: tuple[str, ...]) -> None:
+        """That is not a reader that left: what was to be kept there is lost, and the command says so."""
+        command("freeze", "s")
+        with Path("/dev/full").open("w") as full:
+            code, err = self.code("check", "s", *form, stdout=full.fileno())
+        assert code == 5
+        assert "Traceback" not in err
+
+
+@pytest.mark.usefixtures("project")
 class TestRefusal:
     @pytest.mark.parametrize(
         "words",
@@ -126,6 +176,16 @@ class TestRefusal:
         refused = json.loads(out)
         assert (code, refused["exit_code"]) == (2, 2)
         assert set(refused["error"]) == {"kind", "subject", "found", "expected", "mend"}
+
+    def test_a_slice_that_is_chance_names_its_line(self, command, project: Project) -> None:  # noqa: F811
+        """And writes no lock."""
+        toml = project.root / "suites/s/suite.toml"
+        toml.write_text(toml.read_text().replace("kind = 'typo'", "random() < 0.5"))
+        code, _, err = command("freeze", "s")
+        line = 1 + toml.read_text().splitlines().index('where = "random() < 0.5"')
+        assert code == 2
+        assert f"suite.toml line {line}" in err and "other cases each time" in err
+        assert not (toml.parent / "suite.lock.json").exists()
 
     def test_ctrl_c_is_130(self, command, monkeypatch: pytest.MonkeyPatch) -> None:
         def interrupted(*_: object) -> None:

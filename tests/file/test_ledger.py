@@ -142,6 +142,12 @@ class TestTampering:
         assert b"\r" not in path.read_bytes()
         assert len(ledger.read(path)) == 5
 
+    def test_a_folder_in_its_place(self, tmp_path: Path) -> None:
+        """It was a file when it was written."""
+        (tmp_path / "ledger.jsonl").mkdir()
+        with pytest.raises(Tampered, match="ledger"):
+            ledger.read(tmp_path / "ledger.jsonl")
+
     def test_nothing_is_appended_to_a_broken_chain(self, path: Path) -> None:
         """Else the break would be chained over."""
         path.write_bytes(b"\n".join(lines_of(path)[1:]) + b"\n")

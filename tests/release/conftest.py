@@ -12,7 +12,18 @@ import pytest
 from harness.release.open import inspect_release
 
 LIBRARY = "sentence_transformers"
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]", "the", "flow", *string.punctuation]
+VOCABULARY = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "[unused0]",
+    "[unused1]",
+    "the",
+    "flow",
+    *string.punctuation,
+]
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 WIDTH = 8
 MODULES = [
@@ -148,7 +159,9 @@ def dense(bi):
         folder.write("model/2_Dense/config.json", {
             "in_features": 8, "out_features": 4, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh",
         })  # fmt: skip
-        return folder.write("model/2_Dense/model.safetensors", safetensors({"linear.weight": [4, 8], "linear.bias": [4]}))
+        return folder.write(
+            "model/2_Dense/model.safetensors", safetensors({"linear.weight": [4, 8], "linear.bias": [4]})
+        )
 
     return make
 

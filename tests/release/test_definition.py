@@ -33,9 +33,12 @@ HEAD = """schema = "harness.release.v1"
 name = "x"
 interaction = "bi"
 """
-MODEL = HEAD + """[model]
+MODEL = (
+    HEAD
+    + """[model]
 source = "path:model"
 """
+)
 FUSION = """[fusion.weights]
 a = 0.5
 b = 0.5

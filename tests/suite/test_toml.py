@@ -133,6 +133,10 @@ class TestNotToml:
         """Whatever the file holds, the answer is a refusal with a line."""
         assert "line" in refusal(tmp_path, text).subject
 
+    def test_a_number_of_too_many_digits(self, tmp_path: Path) -> None:
+        """Python would not even read it."""
+        assert "digits" in refusal(tmp_path, GOOD.replace("0.02", "9" * 5000)).found
+
     def test_a_file_that_is_not_there_is_not_found(self, tmp_path: Path) -> None:
         """Missing is another kind than misconfigured."""
         with pytest.raises(NotFound):

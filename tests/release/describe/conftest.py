@@ -1,9 +1,9 @@
 """What the description of a release folder says."""
 
+from harness.file.toml import read_toml
+from harness.release.definition import ReleaseDefinition
 from harness.release.describe import describe
 from harness.release.describe.beside import read_beside
-from harness.release.definition import ReleaseDefinition
-from harness.file.toml import read_toml
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
 

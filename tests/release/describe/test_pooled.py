@@ -98,7 +98,9 @@ class TestPooling:
 
     def test_a_mode_that_does_not_exist_is_refused(self, bi):
         """Nothing is put in its place."""
-        refused(bi().write("model/1_Pooling/config.json", {"embedding_dimension": 8, "pooling_mode": "median"}), "median")
+        refused(
+            bi().write("model/1_Pooling/config.json", {"embedding_dimension": 8, "pooling_mode": "median"}), "median"
+        )
 
     def test_a_prompt_that_the_pooling_leaves_out_is_said(self, bi):
         """include_prompt, true where the file is silent."""

@@ -33,7 +33,11 @@ class TestVocabulary:
         """In tokenizer_config.json, added_tokens.json."""
         folder = bi().write("model/added_tokens.json", {"<new>": 50})
         folder.change("model/tokenizer_config.json", added_tokens_decoder={"51": {"content": "<other>"}})
-        assert (tokenizer(folder).ids["<new>"], tokenizer(folder).ids["<other>"], tokenizer(folder).size) == (50, 51, 52)
+        assert (tokenizer(folder).ids["<new>"], tokenizer(folder).ids["<other>"], tokenizer(folder).size) == (
+            50,
+            51,
+            52,
+        )
 
     def test_without_a_vocabulary_the_size_is_unknown(self, bi):
         """Only what is added is known then, and rows cannot be led back to words."""
@@ -86,7 +90,9 @@ class TestNormaliser:
 
     def test_long_tables_stand_as_their_digest(self, bi):
         """SentencePiece's are hundreds of kilobytes."""
-        folder = bi().change("model/tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "x" * 999})
+        folder = bi().change(
+            "model/tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "x" * 999}
+        )
         assert tower(folder).input.normaliser["precompiled_charsmap"].startswith("sha256:")
 
     def test_sides_are_the_tokenizers_or_the_librarys(self, bi):

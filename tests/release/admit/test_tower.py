@@ -1,0 +1,90 @@
+"""An encoder's numbers, held against each other and against the weights' own shapes."""
+
+import pytest
+
+from ..conftest import BODY, POOLER, VOCABULARY, broken, checks, classifier, safetensors
+
+SIZE = len(VOCABULARY)
+
+
+class TestTokenizer:
+    def test_an_encoder_without_a_vocabulary_is_refused(self, bi):
+        """Its texts would have no IDs."""
+        assert "tokenizer-there" in broken(bi().remove("model/tokenizer.json"))
+
+    def test_special_tokens_must_be_in_the_tokenizer(self, bi):
+        """By role and text."""
+        found = checks(bi().change("model/tokenizer_config.json", mask_token="<mask>"))["special-ids-exist"]
+        assert not found.ok and "mask_token '<mask>'" in found.found
+
+    def test_no_token_may_lie_behind_the_embeddings(self, bi):
+        """One more token than rows."""
+        folder = bi().write("model/added_tokens.json", {"<new>": SIZE})
+        assert checks(folder)["embedding-rows"].found == f"{SIZE + 1} tokens, {SIZE} rows"
+
+    def test_a_tokenizer_must_give_the_mask_that_the_rows_are_counted_by(self, bi):
+        """model_input_names without attention_mask."""
+        folder = bi().change("model/tokenizer_config.json", model_input_names=["input_ids"])
+        assert broken(folder) == ["mask-source"]
+
+
+class TestWidths:
+    def test_the_weights_have_the_configurations_width_and_layers(self, bi):
+        """A configuration of another model."""
+        assert "embedding-width" in broken(bi().change("model/config.json", hidden_size=16))
+        found = checks(bi("b").change("model/config.json", num_hidden_layers=3))["layers-there"]
+        assert found.found == "2 layers in the weights, 3 in config.json"
+
+    def test_a_pooling_of_another_models_width_is_refused(self, bi):
+        """Pooling says 16, the model 8."""
+        found = checks(bi().change("model/1_Pooling/config.json", word_embedding_dimension=16))["pooling-width"]
+        assert found.found == "the width 16 in 1_Pooling/config.json, 8 in the model"
+
+    def test_each_map_takes_what_it_is_given(self, dense):
+        """Also after an override that joins no two modes any more."""
+        found = checks(dense().change("model/2_Dense/config.json", in_features=16))["widths-chain"]
+        assert "takes 16 dimensions and is given 8 dimensions" in found.found
+
+    @pytest.mark.parametrize(
+        ("tensors", "words"),
+        [
+            ({"linear.weight": [8, 4], "linear.bias": [4]}, "shape [8, 4], not [4, 8]"),
+            ({"linear.weight": [4, 8]}, "no bias"),
+            ({"other": [1]}, "shape None"),
+        ],
+    )
+    def test_a_maps_weights_have_its_shape(self, dense, tensors, words):
+        """Turned round, without a bias, or something else."""
+        found = checks(dense().write("model/2_Dense/model.safetensors", safetensors(tensors)))["projection-shapes"]
+        assert not found.ok and words in found.found
+
+
+class TestHead:
+    def test_a_head_without_weights_is_refused(self, sequence):
+        """The library would make one of random numbers."""
+        body = {f"bert.{name}": shape for name, shape in BODY.items()}
+        folder = sequence().write("model/model.safetensors", safetensors(body | POOLER))
+        assert checks(folder)["head-weights"].found == "no weights of classifier"
+
+    def test_its_rows_are_as_many_as_its_labels(self, sequence):
+        """Three labels, two rows."""
+        body = {f"bert.{name}": shape for name, shape in BODY.items()}
+        folder = sequence("cross", 3).write("model/model.safetensors", safetensors(body | POOLER | classifier(2)))
+        assert checks(folder)["head-weights"].found == "2 rows in classifier.weight, 3 in the configuration"
+
+    def test_a_head_on_the_last_row_needs_the_tokenizers_padding(self, sequence):
+        """By it the last row is found."""
+        folder = sequence().change("model/config.json", model_type="qwen3", pad_token_id=9)
+        assert checks(folder)["padding-id"].found == "pad_token_id 9 in config.json, 0 in the tokenizer"
+
+
+class TestLength:
+    def test_a_text_must_have_room_beside_its_special_tokens(self, bi):
+        """Two of two are special."""
+        assert broken(bi(extra="[input]\nmax_length = 2\n")) == ["content-rows"]
+
+    def test_windows_fit_into_the_length(self, bi):
+        """And a stride into its window."""
+        assert "window-fits" in broken(bi("a", "[input.window]\nsize = 128\nstride = 64\n"))
+        assert "window-fits" in broken(bi("b", "[input.window]\nsize = 32\nstride = 33\n"))
+        assert broken(bi("c", "[input.window]\nsize = 32\nstride = 32\n")) == []

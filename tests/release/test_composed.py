@@ -1,0 +1,120 @@
+"""Releases made of others: pairs of encoders, two stages, fusions."""
+
+import pytest
+
+from harness.errors import Misconfigured, NotFound
+from harness.release.open import open_release
+
+from .conftest import Folder
+
+HEAD = 'schema = "harness.release.v1"\nname = "whole"\ninteraction = "{}"\n'
+PAIR = HEAD.format("bi") + '[pair]\nquery = "a"\ndocument = "b"\n'
+STAGES = HEAD.format("two-stage") + 'retriever = "a"\nreranker = "cross"\ndepth = 50\n'
+FUSION = HEAD.format("fusion") + '[fusion.weights]\na = 0.5\nold = 2.0\n[fusion.scales]\na = "min-max"\nold = "none"\n'
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """A release beside those that it names."""
+
+    def make(text):
+        return Folder(tmp_path / "whole", text)
+
+    return make
+
+
+def opened(folder):
+    return open_release(folder.path)
+
+
+class TestPair:
+    def test_each_side_has_the_encoder_and_prompt_of_its_release(self, bi, whole):
+        """As DPR has two: one prompt each, and the pair is not tied."""
+        (
+            bi("a", '[prompts]\nquery = "q: "\n'),
+            bi("b").change("model/1_Pooling/config.json", pooling_mode_mean_tokens=False),
+        )
+        release = opened(whole(PAIR))
+        meaning = release.manifest.meaning
+        assert meaning.towers["query"].input.prompts == {"query": "q: "}
+        assert meaning.towers["document"].input.prompts == {"document": ""}
+        assert meaning.interaction.tied is False and set(meaning.interaction.releases) == {"query", "document"}
+        assert meaning.interaction.releases["query"] == release.members["query"].content_id
+        assert "query/model.safetensors" in release.files
+
+    def test_encoders_that_do_not_fit_are_refused(self, bi, whole):
+        """Another width, another score."""
+        bi("a"), bi("b").write("model/config_sentence_transformers.json", {"truncate_dim": 4})
+        with pytest.raises(Misconfigured, match="width 8 of queries and 4"):
+            opened(whole(PAIR))
+        bi("b").write("model/config_sentence_transformers.json", {"similarity_fn_name": "dot"})
+        with pytest.raises(Misconfigured, match="score cosine of queries and dot"):
+            opened(whole(PAIR))
+
+
+class TestTwoStages:
+    def test_the_score_is_the_rerankers_and_the_depth_is_declared(self, bi, sequence, whole):
+        """Its stages stand as content IDs."""
+        bi("a"), sequence(name="cross")
+        release = opened(whole(STAGES))
+        meaning = release.manifest.meaning
+        assert (meaning.interaction.depth, meaning.score.type, meaning.towers) == (50, "probability", {})
+        assert meaning.interaction.releases == {role: each.content_id for role, each in release.members.items()}
+
+    def test_a_changed_stage_is_another_release(self, bi, sequence, whole):
+        """Whatever changed in it."""
+        bi("a"), sequence(name="cross")
+        before = opened(whole(STAGES)).content_id
+        bi("a", "[input]\nmax_length = 5\n")
+        assert opened(whole(STAGES)).content_id != before
+
+    def test_a_retriever_that_ranks_nothing_is_refused(self, bi, sequence, whole):
+        """A cross-encoder searches no corpus, and a bi-encoder reranks no pairs here."""
+        bi("a"), sequence(name="cross")
+        with pytest.raises(Misconfigured, match="a cross release as its retriever"):
+            opened(whole(STAGES.replace('"a"', '"cross"')))
+        with pytest.raises(Misconfigured, match="a bi release as its reranker"):
+            opened(whole(STAGES.replace('"cross"', '"a"')))
+
+    def test_a_stage_that_is_not_there_is_not_found(self, bi, whole):
+        """By its release.toml."""
+        bi("a")
+        with pytest.raises(NotFound, match="cross"):
+            opened(whole(STAGES))
+
+    def test_a_release_made_of_itself_is_refused(self, bi, whole):
+        """Also round a corner."""
+        bi("a")
+        with pytest.raises(Misconfigured, match="made of itself"):
+            opened(whole(STAGES.replace('"cross"', '"whole"')))
+
+
+class TestFusion:
+    def test_members_are_weighed_and_scaled_by_name(self, bi, recorded, whole):
+        """A live one and a recorded one."""
+        bi("a"), recorded()
+        interaction = opened(whole(FUSION)).manifest.meaning.interaction
+        assert (interaction.weights, interaction.scales) == ({"a": 0.5, "old": 2.0}, {"a": "min-max", "old": "none"})
+        assert set(interaction.releases) == {"a", "old"}
+
+    def test_a_member_that_ranks_nothing_is_refused(self, sequence, recorded, whole):
+        """A classifier has no documents."""
+        sequence("head", 3, "a", '[output]\nkind = "classes"\n'), recorded()
+        with pytest.raises(Misconfigured, match="a head release as its a"):
+            opened(whole(FUSION))
+
+
+class TestWhatCanBeRun:
+    def test_every_kind_is_opened_and_only_one_encoder_or_a_recording_is_run(self, bi, sequence, recorded, whole):
+        """The others say by name what they are."""
+        a, cross = bi("a"), sequence(name="cross")
+        assert opened(a).cannot_run is None and opened(recorded()).cannot_run is None
+        assert opened(cross).cannot_run == "a cross release"
+        assert opened(whole(STAGES)).cannot_run == "a two-stage release"
+        bi("b")
+        assert opened(whole(PAIR)).cannot_run == "a bi release with an encoder for each side"
+
+    def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi):
+        """Windows and temperatures."""
+        assert "windows" in opened(bi(extra="[input.window]\nsize = 32\nstride = 16\n")).cannot_run
+        assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
