@@ -203,7 +203,11 @@ def explain(
     from harness.verb.explain import explain as verb
 
     text = verb(run, rule=rule, case=case, store=store)
-    _print_json({"text": text}) if as_json else typer.echo(text)
+    if as_json:
+        _print_json({"text": text})
+        return
+    with _reader_may_leave():
+        typer.echo(text)
 
 
 @app.command()

@@ -157,7 +157,8 @@ def dense(bi):
             {"path": "3_Normalize", "type": f"{LIBRARY}.models.Normalize"},
         ])  # fmt: skip
         folder.write("model/2_Dense/config.json", {
-            "in_features": 8, "out_features": 4, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh",
+            "in_features": 8, "out_features": 4, "bias": True,
+            "activation_function": "torch.nn.modules.activation.Tanh",
         })  # fmt: skip
         return folder.write(
             "model/2_Dense/model.safetensors", safetensors({"linear.weight": [4, 8], "linear.bias": [4]})

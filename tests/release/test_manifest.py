@@ -37,11 +37,11 @@ def leaves(value, keys=()):
 def every(bi, dense, sequence, recorded):
     """A release of several kinds, with all that can be declared of it."""
     whole = (
-        'tests = ["t"]\n[input.window]\nsize = 32\nstride = 16\n[prompts.help]\nquery = "h: "\n[score]\nthreshold = 0.5\n'
+        '[input.window]\nsize = 32\nstride = 16\n[prompts.help]\nquery = "h: "\n[score]\nthreshold = 0.5\n'
         '[training]\nseed = 1\n[calibrator]\npath = "c.json"\n'
     )
     folder = dense("dense")
-    folder.toml(toml("bi").replace("[model]", 'tests = ["t"]\n[model]') + whole.removeprefix('tests = ["t"]\n'))
+    folder.toml(toml("bi").replace("[model]", 'tests = ["t"]\n[model]') + whole)
     folder.write("c.json", {"family": "platt", "fitted_under": "0" * 64})
     return [
         bi(),

@@ -43,7 +43,8 @@ class TestBiEncoder:
     @pytest.mark.parametrize(
         "extra",
         ["[input]\nmax_length = 32\n", '[prompts]\nquery = "q: "\n', '[prompts]\ndocument = "d: "\n',
-         '[prompts.help]\nquery = "q: "\n', '[override.readout]\npooling = "cls"\n', '[override.score]\ntype = "dot"\n'],
+         '[prompts.help]\nquery = "q: "\n', '[override.readout]\npooling = "cls"\n',
+         '[override.score]\ntype = "dot"\n'],
     )  # fmt: skip
     def test_whatever_release_toml_changes_changes_the_content_id(self, bi, extra):
         """Length, prompts, also those of one suite, pooling, score."""
@@ -52,7 +53,8 @@ class TestBiEncoder:
     @pytest.mark.parametrize(
         "extra",
         ["[input]\nmax_length = 64\n", "[input]\nmax_length = 4096\n", '[prompts]\nquery = ""\n',
-         '[prompts.help]\nquery = ""\n', '[override.readout]\npooling = "mean"\n', '[override.score]\ntype = "cosine"\n'],
+         '[prompts.help]\nquery = ""\n', '[override.readout]\npooling = "mean"\n',
+         '[override.score]\ntype = "cosine"\n'],
     )  # fmt: skip
     def test_saying_what_the_folder_says_changes_nothing(self, bi, extra):
         """A value that is the folder's own, or a length beyond it, is no other meaning."""

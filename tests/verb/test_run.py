@@ -27,6 +27,7 @@ def bytes_of(*folders: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.usefixtures("plain_page")
 class TestDecision:
     def test_a_better_candidate_passes_and_leaves_a_bundle(self, project: Project) -> None:
         harness.freeze("s")
@@ -91,6 +92,7 @@ class TestDecision:
         assert any("not judged" in remark for remark in found.remarks)
 
 
+@pytest.mark.usefixtures("plain_page")
 class TestRefusal:
     def test_a_suite_without_its_lock_names_freeze(self, project: Project) -> None:
         with pytest.raises(NotFound, match="harness freeze") as refused:
@@ -195,6 +197,7 @@ class TestRepetition:
         assert harness.decide(found.run).decision == found.decision
 
 
+@pytest.mark.usefixtures("plain_page")
 class TestExposure:
     def test_every_run_that_reads_promotion_is_counted_once(self, project: Project) -> None:
         harness.freeze("s")
@@ -240,6 +243,7 @@ class TestExposure:
             harness.run("s", candidate="better", parent="old")
 
 
+@pytest.mark.usefixtures("plain_page")
 class TestWaiver:
     def write(self, project: Project, finding: str, expires: str = "2999-01-01T00:00:00Z") -> None:
         (project.root / "suites/s/waivers.toml").write_text(
@@ -271,6 +275,7 @@ class TestWaiver:
             harness.run("s", candidate="worse", parent="old")
 
 
+@pytest.mark.usefixtures("plain_page")
 class TestStore:
     def test_ids_stay_text(self, project: Project) -> None:
         folder = project.suite("ids")

@@ -78,7 +78,7 @@ def interaction_of(folder: ModelFolder) -> Family:
         return "bi"
     if first.endswith("ForSequenceClassification"):
         labels = config.get("id2label")
-        one = isinstance(labels, Mapping) and len(labels) == 1
+        one = isinstance(labels, Mapping) and len(labels) == 1 and not config.get("problem_type")
         return "cross" if one or LEGACY in config or "sentence_transformers" in config else "head"
     if first.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")):
         return "head"

@@ -34,7 +34,8 @@ def prompt(said: SidePrompts, settings: Mapping[str, Json], side: Literal["query
     names: Sequence[Json] = (*NAMES[side], settings.get("default_prompt_name"))
     name = next((name for name in names if isinstance(name, str) and name in known), None)
     if name is None:
-        return declared(_said(said, side), "", LIBRARY)
+        text = _said(said, side)
+        return Told("", LIBRARY) if text is None else Told(text, DECLARED)
     return declared(_said(said, side), known[name], f"{SETTINGS}#/prompts/{name}")
 
 

@@ -126,6 +126,7 @@ class TestPrompts:
         folder = bi().write(SETTINGS, {"prompts": {"s2p_query": "a: ", "s2s_query": "b: "}})
         assert broken(folder) == ["prompt-names"]
         assert "s2p_query, s2s_query" in checks(folder)["prompt-names"].found
+        assert broken(folder.say('[prompts]\nquery = "a: "\ndocument = ""\n')) == []
 
 
 class TestTraining:

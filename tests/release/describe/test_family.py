@@ -39,6 +39,10 @@ class TestInteraction:
         activated = sequence(labels=3, name="nli").change("model/config.json", sentence_transformers={})
         assert of(activated) == "cross"
 
+    def test_a_problem_type_makes_one_label_a_regression(self, sequence):
+        """A reranker's score is of no problem that transformers knows."""
+        assert of(sequence().change("model/config.json", problem_type="regression")) == "head"
+
     def test_a_plain_encoder_has_no_stated_readout(self, sequence):
         """Its pooling would be guessed."""
         with pytest.raises(NotAdmitted, match="BertModel"):

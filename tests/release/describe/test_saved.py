@@ -63,7 +63,9 @@ class TestSentenceTransformer:
         from transformers import BertModel
 
         model = SentenceTransformer(
-            modules=[Transformer(bare(BertModel)), Pooling(16, ("cls", "mean")), Dense(32, 8), LayerNorm(8), Normalize()],
+            modules=[
+                Transformer(bare(BertModel)), Pooling(16, ("cls", "mean")), Dense(32, 8), LayerNorm(8), Normalize(),
+            ],
             prompts={"query": "q: ", "document": "d: "}, truncate_dim=4, similarity_fn_name="dot", device="cpu",
         )  # fmt: skip
         meaning = saved(model).meaning
