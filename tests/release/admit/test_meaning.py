@@ -13,13 +13,23 @@ SETTINGS = "model/config_sentence_transformers.json"
 
 def broken_by(folder, path: str, value: object) -> list[str]:
     """What no longer holds of a manifest in which someone has put another value."""
+    return [check.name for check in findings(edited(folder, path, value), None) if not check.ok]
+
+
+def edited(folder, path: str, value: object) -> Manifest:
     record = inspect_release(folder.path).manifest.model_dump(mode="json", by_alias=True)
     *above, last = path.split(".")
     inner = record["meaning"]
     for key in above:
         inner = inner[key]
     inner[last] = value
-    return [check.name for check in findings(Manifest.model_validate(record), None) if not check.ok]
+    return Manifest.model_validate(record)
+
+
+def faults_of(folder, path: str, value: object) -> str:
+    """What is found wrong with the score of such a manifest."""
+    manifest = edited(folder, path, value)
+    return next(check.found for check in findings(manifest, None) if check.name == "score-fits")
 
 
 class TestScore:
@@ -41,7 +51,7 @@ class TestScore:
 
     def test_a_logit_has_no_activation(self, sequence):
         """Sigmoid makes it a probability."""
-        assert broken_by(sequence(), "score.type", "logit") == ["score-fits"]
+        assert "a logit by the activation sigmoid" in faults_of(sequence(), "score.type", "logit")
 
     @pytest.mark.parametrize("threshold", ["[0.5, 0.5]", "1.5", "[0.5, 0.5, -1.0]"])
     def test_thresholds_are_one_or_one_a_label_and_in_range(self, sequence, threshold):
