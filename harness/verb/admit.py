@@ -6,11 +6,12 @@ from pathlib import Path
 
 from harness.errors import NotAdmitted
 from harness.identity import Json
+from harness.lifecycle.invalidation import calibration_key
 from harness.lifecycle.state import State, advance, state
 from harness.release.admit import Check
-from harness.release.graph import graph
 from harness.release.open import Release, inspect_release, open_release
 from harness.verb.place import find_place
+from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
 
 
@@ -55,7 +56,7 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
     with doing(f"proving {opened.name} against the reference"):
-        checks = (*checks, *_proofs(opened))
+        checks = (*checks, *_calibrated(opened), *_proofs(opened))
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
@@ -63,7 +64,7 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
         opened.name,
         state(opened.folder, opened.content_id),
         opened.content_id,
-        {node.name: node.key for node in graph(opened.manifest.meaning).nodes},
+        {node.name: node.key for node in as_tuple(opened).graph.nodes},
         checks,
     )
 
@@ -80,6 +81,18 @@ def require_admitted(opened: Release) -> None:
             expected="; ".join(check.expected for check in failed),
             mend=failed[0].mend,
         )
+
+
+def _calibrated(opened: Release) -> Iterator[Check]:
+    """A calibrator belongs to the scores that it was fitted on, and to no others."""
+    calibrator = opened.manifest.meaning.score.calibrator
+    if calibrator is None:
+        return
+    key = calibration_key(as_tuple(opened).graph)
+    yield Check(
+        "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
+        f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
+    )  # fmt: skip
 
 
 def _proofs(opened: Release) -> Iterator[Check]:

@@ -52,13 +52,21 @@ class TestBiEncoder:
 
     @pytest.mark.parametrize(
         "extra",
-        ["[input]\nmax_length = 64\n", "[input]\nmax_length = 4096\n", '[prompts]\nquery = ""\n',
+        ["[input]\nmax_length = 64\n", '[prompts]\nquery = ""\n',
          '[prompts.help]\nquery = ""\n', '[override.readout]\npooling = "mean"\n',
          '[override.score]\ntype = "cosine"\n'],
     )  # fmt: skip
     def test_saying_what_the_folder_says_changes_nothing(self, bi, extra):
-        """A value that is the folder's own, or a length beyond it, is no other meaning."""
+        """A value that is the folder's own is no other meaning."""
         assert opened(bi()).content_id == opened(bi("other", extra)).content_id
+
+    def test_a_length_may_pass_what_the_folder_says_but_not_its_positions(self, bi):
+        """Both values are on record; what the model has no positions for is refused, never lowered unseen."""
+        longer = opened(bi("longer", "[input]\nmax_length = 512\n"))
+        assert longer.bi.max_length.value == 512
+        assert longer.manifest.evidence.overridden["towers.both.input.max_length"] == 64
+        with pytest.raises(Misconfigured, match="4096"):
+            opened(bi("other", "[input]\nmax_length = 4096\n"))
 
     @pytest.mark.parametrize(("truncate", "width", "normalised"), [(None, 4, True), (2, 2, False)])
     def test_vectors_have_unit_length_where_normalisation_is_the_last_step(self, dense, truncate, width, normalised):

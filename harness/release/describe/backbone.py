@@ -31,10 +31,11 @@ LEFT_PADDED = ("XLNetTokenizer", "XLNetTokenizerFast")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A maximum length, special tokens included, and where it is stated."""
+    """A maximum length, special tokens included, and where it is stated. `fixed`: the model has no more positions."""
 
     tokens: int
     source: str
+    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +176,10 @@ def state(backbone: Backbone) -> Tree:
 
 
 def max_length(backbone: Backbone, limits: Sequence[Limit] = (), exactly: Limit | None = None) -> Told:
-    """The smallest of the limits of module, tokenizer and positions, the folder's before an equal declared one.
+    """The smallest of the limits of module, tokenizer and positions, or the declared one in their place.
 
-    Raises Misconfigured where nothing states one.
+    A declared length may pass what module and tokenizer were saved with, and both values are on record; it may not
+    pass the positions that the model has. Raises Misconfigured there, and where nothing states a length.
     """
     definition = backbone.definition
     found = [exactly] if exactly else [*_stated(backbone), *limits]
@@ -190,9 +192,16 @@ def max_length(backbone: Backbone, limits: Sequence[Limit] = (), exactly: Limit 
             )  # fmt: skip
         return Told(said, DECLARED)
     least = min(found, key=lambda limit: limit.tokens)
-    if said is not None and said < least.tokens:
-        return Told(said, DECLARED, least.tokens)
-    return Told(least.tokens, least.source)
+    if said is None or said == least.tokens:
+        return Told(least.tokens, least.source)
+    fixed = [exactly] if exactly else [limit for limit in found if limit.fixed]
+    if short := next((limit for limit in fixed if said > limit.tokens), None):
+        raise Misconfigured(
+            f"release {definition.name}", found=f"max_length {said}",
+            expected=f"at most {short.tokens}, the positions that the model has ({short.source})",
+            mend="Lower [input] max_length in release.toml.",
+        )  # fmt: skip
+    return Told(said, DECLARED, least.tokens)
 
 
 def _stated(backbone: Backbone) -> list[Limit]:
@@ -210,7 +219,7 @@ def _stated(backbone: Backbone) -> list[Limit]:
             continue
         if config is backbone.config:
             tokens -= _first_position(backbone)
-        found.append(Limit(tokens, f"{file}#/{key}"))
+        found.append(Limit(tokens, f"{file}#/{key}", fixed=config is backbone.config))
     return found
 
 
