@@ -112,12 +112,19 @@ def node_of(namespace: Namespace, graph: Graph) -> Node | None:
 
     Raises Misconfigured where the graph has no such node, or several and the namespace does not say which.
     """
-    if namespace.key is not None:
-        return graph.holding(namespace.key)
     kind = NODE_KIND[namespace.kind]
+    if namespace.key is not None:
+        held = graph.holding(namespace.key)
+        if held is not None and (held.kind is not kind or namespace.side not in (held.side, None)):
+            raise Misconfigured(
+                f"namespace {namespace.name!r}", found=f"the key of {held.name}",
+                expected=f"a {namespace.kind} key" + (f" of the side {namespace.side}" if namespace.side else ""),
+                mend="Give the key of the node that it keeps, as `harness admit` prints it.",
+            )  # fmt: skip
+        return held
     if namespace.node is not None:
         node = graph.find(namespace.node)
-        if node is not None and node.kind is kind:
+        if node is not None and node.kind is kind and namespace.side in (node.side, None):
             return node
     alike = [
         node

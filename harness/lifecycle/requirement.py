@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.file.toml import read_toml
 from harness.identity import Json
-from harness.lifecycle.state import State
+from harness.lifecycle.state import ORDER, State
+from harness.lifecycle.state import evidence as evidence_of
 
 FILE = "gate.toml"
 # What the ledger's line of a state must tell. RECONCILED is proven by its checks, or so far by the files' digests.
@@ -63,3 +64,11 @@ def unproven(to: State, evidence: Mapping[str, Json]) -> tuple[str, ...]:
     if to is State.RECONCILED and isinstance(checks, Mapping):
         found += [f"the check {name}" for name, ok in sorted(checks.items()) if ok is not True]
     return tuple(found)
+
+
+def proven_state(folder: Path, content_id: str) -> State:
+    """The furthest state of a content whose line tells all that the state asks for; a bare word proves nothing."""
+    reached = [
+        to for to in ORDER if any(not unproven(to, shown) for shown in evidence_of(folder, content_id, to))
+    ]  # fmt: skip
+    return reached[-1] if reached else State.DRAFT

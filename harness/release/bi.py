@@ -79,7 +79,10 @@ def bi_meaning(manifest: Manifest) -> BiMeaning | None:
         ),
         query=input_.prompts["query"],
         document=input_.prompts["document"],
-        suites={name: Prompts(prompts["query"], prompts["document"]) for name, prompts in input_.suite_prompts.items()},
+        suites={
+            name: Prompts(*({**input_.prompts, **prompts}[side] for side in ("query", "document")))
+            for name, prompts in input_.suite_prompts.items()
+        },
         pooling=Settled(
             modes,
             "+".join(str(mode) for mode in folder_modes) if isinstance(folder_modes, list) else modes,

@@ -17,7 +17,9 @@ def find_model(source: Model, release_folder: Path, *, download: bool = False) -
     """
     if source.scheme == "hf":
         return _on_hub(source, download)
-    folder = _in_package(source) if source.scheme == "package" else release_folder / source.place
+    folder = (
+        _in_package(source) if source.scheme == "package" else Path(os.path.normpath(release_folder / source.place))
+    )
     if not folder.is_dir():
         raise NotFound(
             f"[model] source {source.source!r}", found=f"no folder {folder}", expected="the folder of a model",

@@ -81,3 +81,33 @@ def _group_digest(path: Path, names: tuple[str, ...], size: int, changed: int) -
                 running.update(block)
                 left -= len(block)
     return running.hexdigest()
+
+
+# Bits of the exponent, all set in a number that isn't finite, by safetensors' name of the type.
+EXPONENT = {
+    "F64": ("<u8", 0x7FF << 52),
+    "F32": ("<u4", 0xFF << 23),
+    "F16": ("<u2", 0x1F << 10),
+    "BF16": ("<u2", 0xFF << 7),
+}
+
+
+def non_finite(path: Path) -> tuple[str, ...]:
+    """The tensors of a file that hold NaN or an infinity, sorted."""
+    about = path.stat()
+    return _non_finite(path.resolve(), about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=256)
+def _non_finite(path: Path, size: int, changed: int) -> tuple[str, ...]:
+    import numpy as np
+
+    found = []
+    whole = np.memmap(path, dtype=np.uint8, mode="r")
+    for name, each in sorted((_tensors(path, size, changed) or {}).items()):
+        if each.dtype in EXPONENT and each.end > each.start:
+            kind, mask = EXPONENT[each.dtype]
+            bits = np.frombuffer(whole[each.start : each.end], dtype=kind)
+            if (bits & np.array(mask, dtype=kind) == mask).any():
+                found.append(name)
+    return tuple(found)

@@ -11,6 +11,7 @@ from harness.errors import Misconfigured, NotFound
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 
+SIDES = ("parent", "candidate")
 RULE_COLUMNS = tuple(RuleResult.__dataclass_fields__)
 
 
@@ -120,18 +121,30 @@ def has_run(connection: duckdb.DuckDBPyConnection, run: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CutDocuments:
-    """Tokens lost by document ID on either side of one run; documents that neither cut are counted alone."""
+class Reading:
+    """What one side's model read of the texts that it cut: tokens kept and lost, by document or case ID."""
 
-    parent: dict[str, int]
-    candidate: dict[str, int]
-    documents: int
+    kept: dict[str, int]
+    lost: dict[str, int]
 
 
-def cut_documents(connection: duckdb.DuckDBPyConnection, parent: str, candidate: str) -> CutDocuments | None:
-    """What the latest finished run of these two contents cut; None where there is none."""
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """The latest decided run of two contents, both live: what each read, of how many texts, and what computed it."""
+
+    documents: dict[str, Reading]
+    queries: dict[str, Reading]
+    n_documents: int
+    n_queries: int
+    runtimes: dict[str, str]
+
+
+def run_of(connection: duckdb.DuckDBPyConnection, parent: str, candidate: str) -> RunPair | None:
+    """What a stored run knows of the way from one content to another; None where there is no such run."""
     rows = connection.execute(
-        """SELECT r.run, json_extract(s.lock, '$.documents')::BIGINT FROM runs r JOIN suites s USING (suite_digest)
+        """SELECT r.run, json_extract(s.lock, '$.documents')::BIGINT, p.runtime, c.runtime,
+                  (SELECT count(*) FROM outputs o WHERE o.run = r.run AND o.side = 'candidate')
+           FROM runs r JOIN suites s USING (suite_digest)
            JOIN releases p ON p.run = r.run AND p.side = 'parent' AND p.content_id = ? AND p.interaction <> 'recorded'
            JOIN releases c ON c.run = r.run AND c.side = 'candidate' AND c.content_id = ?
            WHERE r.decision IS NOT NULL ORDER BY r.updated_at DESC, r.run LIMIT 1""",
@@ -139,16 +152,22 @@ def cut_documents(connection: duckdb.DuckDBPyConnection, parent: str, candidate:
     ).fetchall()
     if not rows:
         return None
-    run, documents = rows[0]
-    lost = {
-        side: dict(
-            connection.execute(
-                "SELECT document_id, tokens_lost FROM cut_documents WHERE run = ? AND side = ?", [run, side]
-            ).fetchall()
-        )
-        for side in ("parent", "candidate")
-    }
-    return CutDocuments(lost["parent"], lost["candidate"], documents)
+    run, n_documents, of_parent, of_candidate, n_queries = rows[0]
+    return RunPair(
+        documents={side: _reading(connection, "cut_documents", "document_id", run, side) for side in SIDES},
+        queries={side: _reading(connection, "outputs", "case_id", run, side) for side in SIDES},
+        n_documents=n_documents,
+        n_queries=n_queries,
+        runtimes={"parent": of_parent, "candidate": of_candidate},
+    )
+
+
+def _reading(connection: duckdb.DuckDBPyConnection, table: str, name: str, run: str, side: str) -> Reading:
+    rows = connection.execute(
+        f"SELECT {name}, tokens_kept, tokens_lost FROM {table} WHERE run = ? AND side = ? AND tokens_lost > 0",
+        [run, side],
+    ).fetchall()
+    return Reading({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
 
 
 def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:

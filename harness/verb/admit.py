@@ -7,7 +7,8 @@ from pathlib import Path
 from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.lifecycle.invalidation import calibration_key
-from harness.lifecycle.state import State, advance, state
+from harness.lifecycle.requirement import proven_state
+from harness.lifecycle.state import State, advance
 from harness.release.admit import Check
 from harness.release.open import Release, inspect_release, open_release
 from harness.verb.place import find_place
@@ -62,7 +63,7 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
     return Admission(
         opened.name,
-        state(opened.folder, opened.content_id),
+        proven_state(opened.folder, opened.content_id),
         opened.content_id,
         {node.name: node.key for node in as_tuple(opened).graph.nodes},
         checks,
@@ -71,7 +72,7 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
 
 def require_admitted(opened: Release) -> None:
     """Admits what is still DRAFT. Raises NotAdmitted with every check that failed."""
-    if state(opened.folder, opened.content_id) is not State.DRAFT:
+    if proven_state(opened.folder, opened.content_id) is not State.DRAFT:
         return
     failed = [check for check in admit_release(opened).checks if not check.ok]
     if failed:
@@ -96,7 +97,12 @@ def _calibrated(opened: Release) -> Iterator[Check]:
 
 
 def _proofs(opened: Release) -> Iterator[Check]:
-    """What only running shows. A recording has nothing to run, and what cannot be run yet is not proven."""
+    """What only running shows. A recording has nothing to run; what cannot be run yet is not proven, and says so."""
+    if opened.cannot_run:
+        yield Check(
+            "parity", False, f"not proven: this version cannot run {opened.cannot_run}", "a proof by running it",
+            "It can be described and compared; to judge it, record its outputs as a TREC run.",
+        )  # fmt: skip
     if opened.bi is None or opened.cannot_run:
         return
     from harness.candidate.bi import load

@@ -9,9 +9,8 @@ from harness.errors import Misconfigured
 from harness.gate import waiver
 from harness.identity import Json
 from harness.lifecycle import requirement
-from harness.lifecycle.namespace import read as read_namespaces
 from harness.lifecycle.rollback import rollback
-from harness.lifecycle.state import State, advance, evidence, refuse_changed, state
+from harness.lifecycle.state import State, advance, evidence, refuse_changed
 from harness.output.answer import Answer
 from harness.output.decision import Outcome
 from harness.release.open import DEFINITION, Release, open_release
@@ -72,7 +71,7 @@ def unmet(place: Place, found: Answer) -> tuple[str, ...]:
         requirement.read(place.root),
         ran=found.suite,
         passed=passed,
-        parent=state(*known["parent"]) if parent else None,
+        parent=requirement.proven_state(*known["parent"]) if parent else None,
         parent_name=parent.release if parent else "its parent",
     )
 
@@ -96,9 +95,9 @@ def write_bundle(place: Place, found: Answer) -> None:
     back = rollback(
         parent.manifest,
         folder=parent.folder,
-        namespaces=read_namespaces(parent.folder),
+        namespaces=prepared.namespaces,
         evidence={"run": found.run, "suite": found.suite_digest},
-        state=state(parent.folder, parent.content_id),
+        state=requirement.proven_state(parent.folder, parent.content_id),
         parts={role: each.manifest for role, each in parent.members.items()},
     )
     records: dict[str, Json] = {

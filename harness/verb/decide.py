@@ -25,7 +25,7 @@ from harness.suite.freeze import SCORERS
 from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
-from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_transitions
+from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_remark, keep_transitions
 from harness.verb.measure import CRITERION, Measured, judged_name, measure
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
@@ -65,8 +65,12 @@ def conclude_run(place: Place, run: str, *, bundling: bool = False) -> Answer:
             candidate = read.releases(connection, run)["candidate"]
         shown: dict[str, Json] = {"run": run, "suite": found.suite_digest, "name": found.suite}
         advance(place.root / candidate.place, candidate.content_id, State.EVALUATED, shown)
+        lacking = unmet(place, found) if found.parent else ()
+        if lacking:
+            with place.store.writing() as connection:
+                keep_remark(connection, run, f"Not yet a CANDIDATE: it lacks {', and '.join(lacking)}.")
         try:
-            if bundling and not unmet(place, found):
+            if bundling and found.parent and not lacking:
                 write_bundle(place, found)
         finally:
             write_report(place, answer(place, run))

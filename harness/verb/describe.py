@@ -5,10 +5,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from harness.errors import Misconfigured, NotAdmitted
 from harness.file.whole import write_bytes
 from harness.identity import Json
-from harness.release.definition import Model
+from harness.release.definition import Model, Name
 from harness.release.describe import interaction_of
 from harness.release.folder import read_folder
 from harness.release.open import DEFINITION, inspect_release
@@ -35,8 +37,8 @@ def describe(model: str, *, name: str, download: bool = False) -> Described:
     Raises Misconfigured for a name that is taken or for what must be declared, NotFound for a folder that isn't there,
     NotAdmitted for a folder that says no meaning.
     """
-    place = find_place()
-    folder = place.root / "releases" / name
+    _check_name(name)
+    folder = find_place().root / "releases" / name
     source = model if model.startswith(("package:", "hf:", "path:")) else f"path:{os.path.relpath(model, folder)}"
     path = folder / DEFINITION
     written = path.exists()
@@ -52,11 +54,22 @@ def describe(model: str, *, name: str, download: bool = False) -> Described:
         broken = [check for check in inspection.checks if not check.ok]
         if not written:
             path.unlink()
+            folder.rmdir()
         raise NotAdmitted(
             model, found="; ".join(f"{check.name}: {check.found}" for check in broken),
             expected="; ".join(check.expected for check in broken), mend=broken[0].mend,
         )  # fmt: skip
     return Described(shown(path), inspection.manifest.model_dump(mode="json", by_alias=True))
+
+
+def _check_name(name: str) -> None:
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValueError as refusal:
+        raise Misconfigured(
+            f"--name {name!r}", found="no name for a release", expected="letters, digits, `.`, `_` and `-`",
+            mend="Give another --name; it names a folder under releases/.",
+        ) from refusal  # fmt: skip
 
 
 def _source(source: str) -> Model:

@@ -112,6 +112,13 @@ def keep_decision(connection: Connection, run: str, decision: Decision, ordinal:
     })  # fmt: skip
 
 
+def keep_remark(connection: Connection, run: str, remark: str) -> None:
+    """One remark more on a decided run."""
+    remarks = read.find_run(connection, run).remarks
+    if remark not in remarks:
+        write.update(connection, "runs", {"run": run}, {"remarks": [*remarks, remark]})
+
+
 def _end(own: SideCell, name: str) -> float | None:
     return _finite(getattr(own.interval, name)) if own.interval else None
 

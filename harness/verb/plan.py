@@ -1,5 +1,6 @@
 """From one release to another: what changed, what holds of what is deployed, and what is to be done about the rest."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,10 +14,11 @@ from harness.lifecycle.permutation import HeadRows, permutation
 from harness.release.difference import Change, changes
 from harness.release.graph import Graph
 from harness.release.head import row_digests
-from harness.release.manifest import Side
+from harness.release.manifest import Runtime, Side
 from harness.release.open import Release
 from harness.release.semantic import SemanticTuple, semantic_tuple
 from harness.store import read
+from harness.store.read import RunPair
 from harness.verb.place import Place
 
 # A vector node may keep one vector or rows; what it is called matters to nobody but a reader.
@@ -41,56 +43,69 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
     Without a namespaces.toml the parent is taken to keep one namespace for each node of its graph.
     Raises NotAdmitted where labels moved without the head's rows, or the other way round.
     """
-    old, new = as_tuple(parent), as_tuple(candidate)
+    stored = _stored(place, parent, candidate)
+    runtimes = stored.runtimes if stored else {}
+    old, new = as_tuple(parent, runtimes.get("parent")), as_tuple(candidate, runtimes.get("candidate"))
     rows = [row_digests(each) for each in (parent, candidate)]
-    known_rows = HeadRows(rows[0], rows[1]) if rows[0] and rows[1] else None
-    labels = permutation(old.meaning, new.meaning, known_rows)
-    known = _cut_items(place, parent, candidate)
+    labels = permutation(old.meaning, new.meaning, HeadRows(rows[0], rows[1]) if rows[0] and rows[1] else None)
+    known = _items(stored) if stored else {}
     namespaces = read_namespaces(parent.folder) or _of_every_node(old.graph, known)
     states = compatibility(namespaces, old, new, scorings=scorings)
     items = {
-        each.name: known for each in namespaces if known and each.side == "document" and each.count in (None, known.of)
+        each.name: known[each.side]
+        for each in namespaces
+        if each.side is not None and each.side in known and each.count in (None, known[each.side].of)
     }
     plan = invalidation_plan(states, old, new, items=items, labels=labels)
     return Prepared(
-        changes=changes(
-            parent.manifest, candidate.manifest, parent_parts=old.parts, candidate_parts=new.parts
-        ),
+        changes=changes(old.manifest, new.manifest, parent_parts=old.parts, candidate_parts=new.parts),
         namespaces=namespaces,
         states=states,
         plan=plan,
         migration=migration(old, new, states, plan, labels=labels),
-    )  # fmt: skip
+    )
 
 
-def as_tuple(release: Release) -> SemanticTuple:
-    """A release with its graph, and those of the releases that it is made of."""
-    return semantic_tuple(release.manifest, {role: each.manifest for role, each in release.members.items()})
+def as_tuple(release: Release, runtime: str | None = None) -> SemanticTuple:
+    """A release with its graph, and those of the releases that it is made of; `runtime` as a stored run observed it."""
+    manifest = release.manifest
+    if runtime:
+        observed = Runtime(declared=manifest.runtime.declared, observed=json.loads(runtime))
+        manifest = manifest.model_copy(update={"runtime": observed})
+    return semantic_tuple(manifest, {role: each.manifest for role, each in release.members.items()})
 
 
-def _of_every_node(graph: Graph, known: Items | None) -> tuple[Namespace, ...]:
-    count = known.of if known else None
+def _of_every_node(graph: Graph, known: Mapping[str, Items]) -> tuple[Namespace, ...]:
     return tuple(
         Namespace(
             name=node.name,
             kind=KINDS[node.kind],
             side=SIDES.get(node.side or ""),
             node=node.name,
-            count=count if node.side == "document" else None,
+            count=known[node.side].of if node.side is not None and node.side in known else None,
         )
         for node in graph.nodes
         if node.kind in KINDS
     )
 
 
-def _cut_items(place: Place, parent: Release, candidate: Release) -> Items | None:
-    """How many documents were cut otherwise, by a stored run of these two contents; None without one."""
+def _stored(place: Place, parent: Release, candidate: Release) -> RunPair | None:
     if not place.store.path.exists():
         return None
     with place.store.reading() as connection:
-        cut = read.cut_documents(connection, parent.content_id, candidate.content_id)
-    if cut is None:
-        return None
-    ids = cut.parent.keys() | cut.candidate.keys()
-    changed = [each for each in ids if cut.parent.get(each) != cut.candidate.get(each)]
-    return Items(cut.documents, len(changed), None, "cut")
+        return read.run_of(connection, parent.content_id, candidate.content_id)
+
+
+def _items(stored: RunPair) -> dict[str, Items]:
+    """By side, how many texts were cut otherwise by the two, and the tokens that the candidate reads of those."""
+    found = {}
+    for side, read_by, n in (
+        ("document", stored.documents, stored.n_documents),
+        ("query", stored.queries, stored.n_queries),
+    ):
+        old, new = read_by["parent"], read_by["candidate"]
+        changed = [each for each in old.lost.keys() | new.lost.keys() if old.lost.get(each) != new.lost.get(each)]
+        # A text that the candidate no longer cuts is read whole.
+        tokens = sum(new.kept.get(each) or old.kept[each] + old.lost[each] for each in changed)
+        found[side] = Items(n, len(changed), tokens, "cut")
+    return found

@@ -238,6 +238,26 @@ class TestLive:
             assert (values["d6"], values["d9"]) == (1.0, 1.0)
         assert {len(ranked) for ranked in found.values()} == {4}
 
+    @pytest.mark.usefixtures("plain_page")
+    def test_a_querys_own_document_in_a_group_too_large_to_keep(
+        self, live: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Three copies share the last place, past a limit of one: without the query's own, two tie, and RR is 1/2."""
+        from harness.run import live as room
+        from harness.run import ranking
+
+        for each in (room, ranking):
+            monkeypatch.setattr(each, "WHOLE_GROUP", 1)
+        documents = {f"d{i}": text for i, text in enumerate(TEXTS)} | {"dx": TEXTS[9]}
+        more = '[ranking]\ndepth = 1\nself_match = "drop"\n'
+        suite(live, documents, {"dx": TEXTS[9]}, judged=[("dx", "d9")], more=more)
+        toml = live / "suites/live/suite.toml"
+        toml.write_text(toml.read_text().replace("RR@10", "RR@1"))
+        harness.freeze("live")
+        harness.run("live", candidate="mean", parent="none")
+        assert harness.sql("SELECT crossing FROM outputs").rows == ((2,),)
+        assert harness.sql("SELECT value FROM case_metrics WHERE metric = 'RR@1'").rows == ((0.5,),)
+
     def test_changed_pooling_is_another_release_with_a_name(self, live: Path) -> None:
         harness.freeze("live")
         found = harness.run("live", candidate="cls", parent="mean")

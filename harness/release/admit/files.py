@@ -9,7 +9,7 @@ from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.describe.modules import WITH_WEIGHTS, Module, read_towers
 from harness.release.folder import PICKLED, ModelFolder
-from harness.release.weights import tensors
+from harness.release.weights import non_finite, tensors
 
 CODED = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 POOLING = ("embedding_dimension", "word_embedding_dimension", "pooling_mode", "include_prompt")
@@ -46,6 +46,10 @@ def folder_findings(folder: ModelFolder) -> tuple[Check, ...]:
         listed(
             "weights-readable", _unreadable(folder), sound="every header reads",
             expected="safetensors with a header and all bytes", mend="Fetch the weights again.",
+        ),
+        listed(
+            "weights-finite", _broken_numbers(folder), sound="every number is finite", expected="numbers",
+            mend="The training diverged, or the file is damaged: take an earlier checkpoint or fetch it again.",
         ),
         listed(
             "no-remote-code", _coded(folder, places), sound="the library's own classes alone",
@@ -128,6 +132,12 @@ def _unreadable(folder: ModelFolder) -> Iterator[str]:
     for name in folder.files:
         if name.endswith(".safetensors") and name not in folder.pointers and tensors(folder.path / name) is None:
             yield f"{name}, which has no header of safetensors"
+
+
+def _broken_numbers(folder: ModelFolder) -> Iterator[str]:
+    for name in folder.files:
+        if name.endswith(".safetensors") and name not in folder.pointers and tensors(folder.path / name) is not None:
+            yield from (f"NaN or an infinity in {tensor} of {name}" for tensor in non_finite(folder.path / name))
 
 
 def _coded(folder: ModelFolder, places: list[PurePosixPath]) -> Iterator[str]:

@@ -220,9 +220,8 @@ def _window(meaning: Meaning) -> Iterator[str]:
 def _prompts(meaning: Meaning) -> Iterator[str]:
     for name, tower in meaning.towers.items():
         for side in SIDES.get(name, ()):
-            for where, prompts in (("", tower.input.prompts), *tower.input.suite_prompts.items()):
-                if side not in prompts:
-                    yield f"{name}: no prompt for {side}{f' on {where}' if where else ''}"
+            if side not in tower.input.prompts:
+                yield f"{name}: no prompt for {side}"
 
 
 def _mixture(meaning: Meaning) -> Iterator[str]:

@@ -146,6 +146,16 @@ def _layers(seen: Seen) -> Iterator[str]:
     there = {int(match.group(1)) for name in seen.tensors if (match := LAYER.search(name))}
     if there and seen.tower.state.mixture is None and len(there) != max(seen.tower.state.layers):
         yield f"{len(there)} layers in the weights, {max(seen.tower.state.layers)} in config.json"
+    parts: dict[str, set[str]] = {}
+    for name in seen.tensors:
+        if match := LAYER.search(name):
+            parts.setdefault(match.group(1), set()).add(name[: match.start()] + name[match.end() :])
+    every = set().union(*parts.values())
+    for layer, held in sorted(parts.items(), key=lambda part: int(part[0])):
+        # Some models have layers of several kinds; one that alone lacks what all others have was cut.
+        gone = sorted(part for part in every - held if sum(part in other for other in parts.values()) == len(parts) - 1)
+        if gone and len(parts) > 2:
+            yield f"layer {layer} without {gone[0]}" + (f" and {len(gone) - 1} more" if gone[1:] else "")
 
 
 def _pooling(seen: Seen) -> Iterator[str]:
@@ -199,7 +209,9 @@ def _head(seen: Seen) -> Iterator[str]:
         return
     head = HEADS[TASKS[readout.family]].get(seen.tower.artifact.model_type)
     names = () if head is None else groups(head)
-    gone = [group for group in names if not any(is_of(group, name) for name in seen.tensors)]
+    gone = [
+        group for group in names if not any(is_of(group, name) and name.endswith("weight") for name in seen.tensors)
+    ]
     yield from (f"no weights of {group}" for group in gone)
     if gone or not names:
         return

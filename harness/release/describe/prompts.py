@@ -23,15 +23,18 @@ def suite_prompts(definition: ReleaseDefinition, settings: Mapping[str, Json], s
     suites: dict[str, Tree] = {}
     for suite in sorted(definition.prompts.suites):
         said = definition.prompts_for(suite)
-        here = {side: usual[side] if _said(said, side) is None else _said(said, side) for side in sides}
-        if here != usual:
-            suites[suite] = {side: Told(text, DECLARED) for side, text in here.items()}
+        other = {side: text for side in sides if (text := _said(said, side)) is not None and text != usual[side]}
+        if other:
+            suites[suite] = {side: Told(text, DECLARED) for side, text in other.items()}
     return suites or Told({}, DECLARED)
 
 
 def prompt(said: SidePrompts, settings: Mapping[str, Json], side: Literal["query", "document"]) -> Told:
     known = saved_prompts(settings)
-    names: Sequence[Json] = (*NAMES[side], settings.get("default_prompt_name"))
+    default = settings.get("default_prompt_name")
+    # A default that is the other side's prompt by name is no default for this one.
+    others = {name for other, named in NAMES.items() if other != side for name in named}
+    names: Sequence[Json] = (*NAMES[side], None if default in others else default)
     name = next((name for name in names if isinstance(name, str) and name in known), None)
     if name is None:
         text = _said(said, side)

@@ -71,7 +71,6 @@ class TestTowers:
             ("output.dimension", 7, "widths-chain"),
             ("towers.both.state.layers", [5, 6], "mixture-fits"),
             ("towers.both.input.prompts", {"query": ""}, "prompts-by-side"),
-            ("towers.both.input.suite_prompts", {"help": {"document": ""}}, "prompts-by-side"),
         ],
     )
     def test_its_parts_fit_together(self, bi, path, value, name):

@@ -316,7 +316,7 @@ class TestPrompts:
         manifest = described(folder.write(SETTINGS, {"prompts": {"query": "q: "}}))
         input_ = manifest.meaning.towers["both"].input
         assert input_.prompts == {"query": "", "document": ""}
-        assert input_.suite_prompts == {"help": {"query": "", "document": "h: "}}
+        assert input_.suite_prompts == {"help": {"document": "h: "}}
         assert manifest.evidence.overridden == {"towers.both.input.prompts.query": "q: "}
 
 
