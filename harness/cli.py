@@ -62,11 +62,14 @@ def demo(
         _print_json({"runs": [answer.as_record() for answer in answers]})
         return
     from harness.report.terminal import print_answer
+    from harness.verb.demo import working_folder
 
     for answer, told in zip(answers, ("A release that reads further than its parent:", PLANNED), strict=True):
         with _reader_may_leave():
             typer.echo(f"\n{told}\n")
             print_answer(answer)
+    if (folder := working_folder(dir)) != ".":
+        typer.echo(f"\nThe project is in {folder}: cd there before the next commands.")
 
 
 Download = Annotated[bool, typer.Option("--download", help="Fetch what the local hub cache lacks.")]
@@ -90,7 +93,7 @@ def describe(
         return
     with _reader_may_leave():
         typer.echo(json.dumps(found.manifest, indent=2, ensure_ascii=False))
-        typer.echo(f"wrote {found.path}", err=True)
+        typer.echo(f"{'wrote' if found.written else 'read'} {found.path}", err=True)
 
 
 @app.command()

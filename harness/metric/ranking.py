@@ -21,7 +21,7 @@ __all__ = ["JudgedPlaces", "case_values", "place", "relevant_counts", "values"]
 
 
 def values(name: MetricName, places: JudgedPlaces, *, depth: int, top_grade: int) -> Floats:
-    """The metric on every case [n], in [0, 1], higher is better.
+    """The metric on every case [n], from 0 to its span (1 for all of these), higher is better.
 
     Under tied places it is the exact mean over all orders of the tied documents. A metric without a cutoff is taken
     at `depth`; Rprec and Bpref also see no document below it. `top_grade` is the suite's, and scales ERR alone.
@@ -35,8 +35,8 @@ def values(name: MetricName, places: JudgedPlaces, *, depth: int, top_grade: int
             expected=f"a cutoff of at most {depth}",
             mend="Lower the cutoff, or raise `depth` in [ranking] and run again.",
         )
-    # Rounding must not carry a mean of values in [0, 1] out of it.
-    return np.clip(FORMULAS[name.base](_Asked(name, places, name.cutoff or depth, top_grade)), 0.0, 1.0)
+    # Rounding must not carry a mean out of the values that the metric has.
+    return np.clip(FORMULAS[name.base](_Asked(name, places, name.cutoff or depth, top_grade)), 0.0, name.span)
 
 
 def relevant_counts(places: JudgedPlaces, rel: int = 1) -> Ints:

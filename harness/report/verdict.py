@@ -91,16 +91,17 @@ def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
     explain = f"harness explain {run}" + (f" --rule {_word(text.clean(worst[0].id))}" if worst else "")
     next_up = [(explain, "the decision in words, rule by rule")]
     if answer.counts.missing or answer.counts.failed:
-        where = f"SELECT * FROM cases_without_output WHERE run LIKE '{run}%'"
+        where = f"SELECT side, case_id, reason FROM cases_without_output WHERE run LIKE '{run}%'"
         next_up.append((f"harness sql {_word(where)}", "the cases without an output, and why"))
     if answer.parent is not None:
         metric = text.clean(primary).replace("'", "''")
-        where = f"SELECT * FROM worst_regressions WHERE run LIKE '{run}%' AND metric = '{metric}' LIMIT 20"
+        what = "SELECT case_id, delta, text FROM worst_regressions"
+        where = f"{what} WHERE run LIKE '{run}%' AND metric = '{metric}' LIMIT 20"
         next_up.append((f"harness sql {_word(where)}", "the cases on which most was lost"))
     if answer.bundle is not None:
         next_up.append((f"harness verify {_word(text.clean(answer.bundle))}", "the bundle against its checksums"))
     else:
-        where = f"SELECT * FROM judging_queue WHERE run LIKE '{run}%' LIMIT 20"
+        where = f"SELECT case_id, text, position, document_id FROM judging_queue WHERE run LIKE '{run}%' LIMIT 20"
         next_up.append((f"harness sql {_word(where)}", "high-ranked documents that nobody judged"))
     return next_up
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.errors import NotFound
 from harness.output.answer import Answer
-from harness.verb.place import Place, find_place
+from harness.verb.place import Place, find_place, shown
 from harness.verb.run import run_in
 
 SUITE = "help-center"
@@ -54,3 +54,8 @@ def _embedded() -> Path:
         f"suite {SUITE!r}", found=f"neither in {package / 'embedded'} nor in {package.parent}",
         expected="the embedded suite", mend="Install the package again, or run the demo in a checkout.",
     )  # fmt: skip
+
+
+def working_folder(dir: str | Path | None = None) -> str:
+    """Where the demo works, as a user types it; `.` for the project at hand."""
+    return shown(_place(dir).root)

@@ -20,9 +20,10 @@ from harness.verb.place import find_place, shown
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """Where the release's file stands now, and its manifest as JSON."""
+    """Where the release's file stands now, whether it was written just now, and the manifest as JSON."""
 
     path: str
+    written: bool
     manifest: Json
 
     def as_record(self) -> dict[str, Json]:
@@ -59,7 +60,7 @@ def describe(model: str, *, name: str, download: bool = False) -> Described:
             model, found="; ".join(f"{check.name}: {check.found}" for check in broken),
             expected="; ".join(check.expected for check in broken), mend=broken[0].mend,
         )  # fmt: skip
-    return Described(shown(path), inspection.manifest.model_dump(mode="json", by_alias=True))
+    return Described(shown(path), not written, inspection.manifest.model_dump(mode="json", by_alias=True))
 
 
 def _check_name(name: str) -> None:

