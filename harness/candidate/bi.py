@@ -66,7 +66,7 @@ class Encoded:
 
 def runtime() -> Mapping[str, Json]:
     """What computes, as far as it can change a bit of an output. The number of threads cannot."""
-    _go_offline()
+    go_offline()
     import torch
 
     device = _device()
@@ -89,7 +89,7 @@ def load(release: Release, prompts: Prompts) -> "BiEncoder":
             f"release {release.name}", found=f"a {release.definition.interaction} release", expected="a bi-encoder",
             mend="Only a bi-encoder can encode texts.",
         )  # fmt: skip
-    _go_offline()
+    go_offline()
     try:
         model = _loaded(str(release.model_folder))
     except Exception as error:
@@ -371,7 +371,8 @@ def _one_thread_each() -> Iterator[int]:
         torch.set_num_threads(threads)
 
 
-def _go_offline() -> None:
+def go_offline() -> None:
+    """No library reaches the network from here on, whatever a folder asks for."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         os.environ[name] = "1"
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import NotAdmitted
 from harness.identity import Json
@@ -14,6 +15,9 @@ from harness.release.open import Release, inspect_release, open_release
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
+
+if TYPE_CHECKING:
+    from harness.candidate.parity import Parity
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +101,28 @@ def _calibrated(opened: Release) -> Iterator[Check]:
 
 
 def _proofs(opened: Release) -> Iterator[Check]:
-    """What only running shows. A recording has nothing to run; what cannot be run yet is not proven, and says so."""
-    if opened.cannot_run:
+    """What only running shows. A recording has nothing to run; what cannot be proven says so, and stays DRAFT."""
+    if opened.recorded is not None:
+        return
+    from harness.candidate.head_parity import head_parity, provable
+    from harness.candidate.probe import probe_texts
+
+    yield from _markers(opened)
+    if opened.bi is not None and not opened.cannot_run:
+        yield from _encoder(opened)
+    elif opened.model_folder is not None and provable(opened.manifest):
+        [tower] = opened.manifest.meaning.towers.values()
+        yield _parity(head_parity(opened.model_folder, opened.manifest, probe_texts(tower.input.max_length)))
+    else:
         yield Check(
-            "parity", False, f"not proven: this version cannot run {opened.cannot_run}", "a proof by running it",
+            "parity", False, f"not proven: this version has no reference for {opened.cannot_run or 'it'}",
+            "vectors and scores proven against the reference",
             "It can be described and compared; to judge it, record its outputs as a TREC run.",
         )  # fmt: skip
-    if opened.bi is None or opened.cannot_run:
-        return
-    from harness.candidate.bi import load
+
+
+def _markers(opened: Release) -> Iterator[Check]:
     from harness.candidate.marker import markers, relied_on
-    from harness.candidate.parity import parity
-    from harness.candidate.probe import probe_texts, probes
 
     symbols = relied_on(opened.manifest)
     for marker in markers():
@@ -119,14 +133,27 @@ def _proofs(opened: Release) -> Iterator[Check]:
                 f"marker: {marker.symbol}", not fatal, "; ".join(fatal or told) or "behaves as relied on",
                 "the reviewed behaviour", "Install the versions that were reviewed." if fatal else "",
             )  # fmt: skip
+
+
+def _encoder(opened: Release) -> Iterator[Check]:
+    from harness.candidate.bi import load
+    from harness.candidate.parity import parity
+    from harness.candidate.probe import probe_texts, probes
+
+    if opened.bi is None:
+        return
     encoder = load(opened, opened.bi.prompts_for(None))
-    shown = parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value))
-    mend = "" if shown.ok else "Say in release.toml what the folder does."
-    found = f"largest difference {shown.largest_difference:.2g}: {shown.text}"
-    yield Check(shown.name, shown.ok, found, f"at most {shown.tolerance:g} from the reference", mend)
+    yield _parity(parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value)))
     for probe in probes(encoder, opened.manifest):
+        relied = "" if probe.fatal else " (not relied on)"
         found = f"largest difference {probe.largest_difference:.2g}" + (f": {probe.policy}" if probe.policy else "")
         yield Check(
-            f"probe: {probe.name}", probe.ok or not probe.fatal, found, f"at most {probe.tolerance:g}",
-            "" if probe.ok else "Serve texts only as they are arranged here.",
+            f"probe: {probe.name}", probe.ok or not probe.fatal, found + (relied if not probe.ok else ""),
+            f"at most {probe.tolerance:g}", "" if probe.ok else "Serve texts only as they are arranged here.",
         )  # fmt: skip
+
+
+def _parity(shown: "Parity") -> Check:
+    mend = "" if shown.ok else "Say in release.toml what the folder does."
+    found = f"largest difference {shown.largest_difference:.2g}: {shown.text}"
+    return Check(shown.name, shown.ok, found, f"at most {shown.tolerance:g} from the reference", mend)
