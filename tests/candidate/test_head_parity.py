@@ -1,0 +1,62 @@
+"""Parity of heads: logits against the reference, from the model's own rows."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.candidate.head_parity import head_parity, provable
+from harness.candidate.probe import probe_texts
+from harness.release.open import Release, open_release
+
+from .conftest import WORDS
+
+
+def saved(root: Path, kind: str, labels: int) -> Release:
+    """A BERT of random weights with a head, and a release of it."""
+    import torch
+    import transformers
+
+    torch.manual_seed(5)
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    folder = root / "model"
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(tokens))
+    transformers.BertTokenizer(str(folder / "vocab.txt"), model_max_length=48).save_pretrained(folder)
+    config = transformers.BertConfig(
+        vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=48, initializer_range=0.5, num_labels=labels,
+        id2label={i: f"kind {i}" for i in range(labels)}, label2id={f"kind {i}": i for i in range(labels)},
+    )  # fmt: skip
+    getattr(transformers, f"BertFor{kind}")(config).eval().save_pretrained(folder)
+    interaction = "cross" if labels == 1 else "head"
+    written = json.loads((folder / "config.json").read_text())
+    if interaction == "head" and kind == "SequenceClassification":
+        (folder / "config.json").write_text(json.dumps({**written, "problem_type": "single_label_classification"}))
+    release = root / "release"
+    release.mkdir()
+    (release / "release.toml").write_text(
+        f'schema = "harness.release.v1"\nname = "tiny"\ninteraction = "{interaction}"\n'
+        '[model]\nsource = "path:../model"\n'
+    )
+    return open_release(release)
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"), [("SequenceClassification", 1), ("SequenceClassification", 3), ("TokenClassification", 3),
+                         ("QuestionAnswering", 2)],
+)  # fmt: skip
+class TestHeads:
+    def test_a_true_manifest_is_rebuilt(self, tmp_path: Path, kind: str, labels: int) -> None:
+        release = saved(tmp_path, kind, labels)
+        assert provable(release.manifest)
+        found = head_parity(release.model_folder, release.manifest, probe_texts(48))
+        assert found.ok, found.text
+
+    def test_another_activation_is_found(self, tmp_path: Path, kind: str, labels: int) -> None:
+        """The last map is said to end in a tanh that the model does not have."""
+        release = saved(tmp_path, kind, labels)
+        manifest = release.manifest.model_copy(deep=True)
+        [tower] = manifest.meaning.towers.values()
+        object.__setattr__(tower.readout.projections[-1], "activation", "tanh")
+        assert not head_parity(release.model_folder, manifest, probe_texts(48)).ok
