@@ -62,10 +62,12 @@ def _entries(path: Path) -> list[Exposure]:
     names = {field.name for field in fields(Exposure)}
     found = []
     for number, entry in enumerate(ledger.read(path), start=1):
-        if set(entry) != names or not all(isinstance(value, str) or key == "parent" for key, value in entry.items()):
+        if set(entry) != names or not all(
+            isinstance(value, str) or (key, value) == ("parent", None) for key, value in entry.items()
+        ):
             raise Tampered(
                 f"{path} line {number}", found="a line that is no exposure", expected="one line a run, as written here",
                 mend="Restore the file from version control.",
             )  # fmt: skip
-        found.append(Exposure(**entry))  # type: ignore[arg-type]
+        found.append(Exposure(**entry))  # type: ignore[arg-type]  # text, but for a parent that may be null, as just checked
     return found

@@ -78,12 +78,13 @@ class MetricPolicy(BaseModel):
 
 
 class Metrics(BaseModel):
-    """`[metrics]`: names as in ir_measures."""
+    """`[metrics]`: names as in ir_measures. A case is `right`, in the transitions, where this metric is 1."""
 
     model_config = Strict
 
     primary: Text
     report: list[Text] = []
+    right: Text = "Success@1"
     policy: MetricPolicy = MetricPolicy()
 
 

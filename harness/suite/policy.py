@@ -114,6 +114,7 @@ def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str
     yield ("metrics", "primary"), definition.metrics.primary
     for name in definition.metrics.report:
         yield ("metrics", "report"), name
+    yield ("metrics", "right"), definition.metrics.right
     for position, rule in enumerate(definition.rules):
         if rule.kind != "invariant":
             yield ("rules", position, "metric"), rule.metric

@@ -26,7 +26,7 @@ from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_remark, keep_transitions
-from harness.verb.measure import CRITERION, Measured, judged_name, measure
+from harness.verb.measure import Measured, judged_name, measure
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
 
@@ -145,7 +145,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         keep_cells(connection, run, cells)
         for side, measured in sides.items():
             keep_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)
-        keep_transitions(connection, run, CRITERION, sides, promotion)
+        keep_transitions(connection, run, lock.definition.metrics.right, sides, promotion)
         keep_decision(connection, run, decision, reading.ordinal, lock.policy_digest)
         write.finish(connection, run, "decided", time.perf_counter() - started)
     return decision

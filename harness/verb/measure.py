@@ -17,9 +17,6 @@ from harness.store.connection import Connection
 from harness.store.read import RankingRows, rankings
 from harness.suite.lock import Lock
 
-# When a case counts as right in the transitions: where this is 1, a relevant document stands first.
-CRITERION = "Success@1"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
@@ -50,7 +47,7 @@ def measure(connection: Connection, run: str, side: str, release: str, lock: Loc
 def metric_names(lock: Lock) -> tuple[str, ...]:
     """Every metric of a run: those the suite names, as written, Judged@k for every depth they see, the criterion."""
     named = lock.definition.metric_names
-    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named), CRITERION]))
+    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named), lock.definition.metrics.right]))
 
 
 def judged_name(metric: str, lock: Lock) -> str:

@@ -93,6 +93,23 @@ class TestDecision:
 
 
 @pytest.mark.usefixtures("plain_page")
+class TestTransitions:
+    @pytest.mark.parametrize(("right", "lost"), [("Success@1", 30), ("Success@3", 0)])
+    def test_the_suite_declares_when_a_case_is_right(self, project: Project, right: str, lost: int) -> None:
+        """Every other question falls from first to third: wrong by its first document, right by its first three."""
+        folder = project.suite()
+        text = (folder / "suite.toml").read_text()
+        (folder / "suite.toml").write_text(text.replace("[metrics]\n", f'[metrics]\nright = "{right}"\n'))
+        project.recorded("first", lambda i: 1)
+        project.recorded("third", lambda i: 3 if i % 2 else 1)
+        harness.freeze("s")
+        harness.run("s", candidate="third", parent="first")
+        rows = harness.sql(
+            "SELECT criterion, count(*) FROM transitions WHERE transition = 'parent-only' GROUP BY ALL"
+        ).rows
+        assert rows == (((right, lost),) if lost else ())
+
+
 class TestRefusal:
     def test_a_suite_without_its_lock_names_freeze(self, project: Project) -> None:
         with pytest.raises(NotFound, match="harness freeze") as refused:
