@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.candidate.bi import load
+from harness.candidate.load import load
 from harness.release.open import open_release
 
 RELEASE = """schema = "harness.release.v1"

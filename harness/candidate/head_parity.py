@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.bi import go_offline
 from harness.candidate.parity import TOLERANCE, Parity
 from harness.candidate.probe import relative_difference
+from harness.candidate.runtime import go_offline
 from harness.errors import HarnessError, NotAdmitted
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project

@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.bi import BiEncoder, Side
+from harness.candidate.encoder import Encoder
 from harness.candidate.probe import prompt, relative_difference, sides
 from harness.candidate.reference import MODES, recipe, refused
+from harness.candidate.side import Side, SideEncoder
 from harness.errors import HarnessError
 from harness.identity import file_digest
 from harness.readout.reference import DENOMINATORS, Recipe, vector
@@ -64,17 +65,18 @@ class _Proof:
     compared: Sequence[_Compared]
 
 
-def parity(encoder: BiEncoder, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
+def parity(encoder: Encoder, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
     """Holds a loaded release against its manifest on texts by ID, on every side of it.
 
     The encoder has the prompts that the manifest states outside of any suite. A manifest that contradicts itself or
     its files fails as one whose vectors differ does; nothing is raised.
     """
+    folder = encoder.sides["query"].folder
     try:
-        if changed := stale(manifest, encoder.folder):
+        if changed := stale(manifest, folder):
             raise refused("evidence.files", f"a stale record, as {', '.join(changed)} changed", "the files as recorded")
         proofs = [
-            _Proof(recipe(tower, encoder.folder), list(_compared(encoder, tower, side, texts)))
+            _Proof(recipe(tower, folder), list(_compared(encoder, tower, side, texts)))
             for side, tower in sides(manifest).items()
         ]
         found = max((_worst(proof, tolerance) for proof in proofs), key=lambda each: each.largest_difference)
@@ -93,26 +95,26 @@ def stale(manifest: Manifest, folder: Path) -> tuple[str, ...]:
     return tuple(name for name, known in said if not (folder / name).is_file() or file_digest(folder / name) != known)
 
 
-def _compared(encoder: BiEncoder, tower: Tower, side: Side, texts: Mapping[str, str]) -> Iterator[_Compared]:
+def _compared(encoder: Encoder, tower: Tower, side: Side, texts: Mapping[str, str]) -> Iterator[_Compared]:
     """The release's answers beside the rows behind them.
 
     Besides as encoded, in layouts that no text may ever bring about, but that tell the policies of a readout apart:
     the rows are the release's own, and its own modules read them out.
     """
-    before = prompt(tower, side)
-    length = encoder.prompt_length(before)
+    before, own = prompt(tower, side), encoder.sides[side]
+    length = own.prompt_length(before)
     special = [known for role, known in tower.input.special_tokens.items() if role.removesuffix("_token") in SPECIAL]
     encoded = encoder.encode(list(texts.values()), side)
     padding, longest = tower.input.padding_side, tower.input.max_length
     for place, (name, text) in enumerate(texts.items()):
         if place in encoded.failed:
             raise refused(f"{side}, text {name!r}", encoded.failed[place], "a vector")
-        batch = encoder.forward([text], before, padding_side=padding, max_length=longest)
+        batch = own.forward([text], before, padding_side=padding, max_length=longest)
         rows, masks = batch.rows[0], Masks(batch.attended[0], np.isin(batch.ids[0], special), length)
-        _refuse_state(encoder, tower, rows)
+        _refuse_state(own, tower, rows)
         yield _Compared(f"{side}, text {name!r}", encoded.vectors[place], rows, masks)
         for layout in _layouts(rows, masks, tower, first=place == 0):
-            answer = encoder.read_out(layout.rows[None], layout.masks.attended[None], before)[0]
+            answer = own.read(layout.rows[None], layout.masks.attended[None], before)[0].values[0]
             yield _Compared(f"{side}, text {name!r} {layout.name}", answer, layout.rows, layout.masks)
 
 
@@ -168,7 +170,7 @@ def _instead(proofs: Sequence[_Proof], tolerance: float) -> str:
     return ""
 
 
-def _refuse_state(encoder: BiEncoder, tower: Tower, rows: NDArray[np.float32]) -> None:
+def _refuse_state(encoder: SideEncoder, tower: Tower, rows: NDArray[np.float32]) -> None:
     """The library hands on the last layer's rows alone."""
     state = tower.state
     if state.width != rows.shape[1]:

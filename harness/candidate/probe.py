@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.bi import BiEncoder, Side
+from harness.candidate.encoder import Encoder
+from harness.candidate.side import Side, SideEncoder
 from harness.errors import Misconfigured
 from harness.release.manifest import Manifest, Tower
 
@@ -66,7 +67,7 @@ def relative_difference(found: NDArray[np.floating], expected: NDArray[np.floati
     return float(np.abs(found - expected).max(initial=0) / largest) if largest else 0.0
 
 
-def probes(encoder: BiEncoder, manifest: Manifest, tolerance: float = TOLERANCE) -> tuple[Probe, ...]:
+def probes(encoder: Encoder, manifest: Manifest, tolerance: float = TOLERANCE) -> tuple[Probe, ...]:
     """Every probe, the worst of all sides in each. Raises Stopped where the model raises."""
     found: dict[str, Probe] = {}
     for side, tower in sides(manifest).items():
@@ -105,12 +106,13 @@ def prompt(tower: Tower, side: Side) -> str:
 class _Arranged:
     """The texts of one side, in every arrangement."""
 
-    def __init__(self, encoder: BiEncoder, tower: Tower, side: Side, tolerance: float) -> None:
+    def __init__(self, encoder: Encoder, tower: Tower, side: Side, tolerance: float) -> None:
         self._encoder, self._tower, self._side, self._tolerance = encoder, tower, side, tolerance
+        self._own: SideEncoder = encoder.sides[side]
         self._declared: Padding = tower.input.padding_side
         self._prompt = prompt(tower, side)
         self._texts = probe_texts(min(tower.input.max_length, LONGEST))
-        self._alone = {name: encoder.forward([text], self._prompt, width=0) for name, text in self._texts.items()}
+        self._alone = {name: self._own.forward([text], self._prompt, width=0) for name, text in self._texts.items()}
 
     def probes(self) -> list[Probe]:
         names, turned = list(self._texts), list(self._texts)[::-1]
@@ -132,15 +134,15 @@ class _Arranged:
         vectors: dict[str, NDArray[np.float32]] = {}
         for batch in batches:
             longest = max(len(self._alone[name].ids[0]) for name in batch)
-            width = min(-(-longest // multiple) * multiple, max(longest, self._encoder.widest))
+            width = min(-(-longest // multiple) * multiple, max(longest, self._own.widest))
             texts = [self._texts[name] for name in batch]
-            found = self._encoder.forward(texts, self._prompt, width=width, padding_side=self._declared).vectors
+            found = self._own.forward(texts, self._prompt, width=width, padding_side=self._declared).vectors
             vectors.update(zip(batch, found, strict=True))
         return vectors
 
     def _padded(self, padding: Padding) -> Probe:
         found = {
-            name: self._encoder.forward([text], self._prompt, width=self._room(name), padding_side=padding)
+            name: self._own.forward([text], self._prompt, width=self._room(name), padding_side=padding)
             for name, text in self._texts.items()
         }
         policies = []
@@ -162,8 +164,8 @@ class _Arranged:
             # Padding of zeros would go unseen in a sum.
             conspicuous = 2 * np.abs(alone.rows).max()
             rows = np.pad(alone.rows, ((0, 0), pads, (0, 0)), constant_values=conspicuous)
-            moved = self._encoder.read_out(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
-            differences.append(relative_difference(moved[0], alone.vectors[0]))
+            moved = self._own.read(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
+            differences.append(relative_difference(moved[0].values[0], alone.vectors[0]))
         if max(differences) <= self._tolerance:
             return []
         named = {
@@ -176,7 +178,7 @@ class _Arranged:
     def _room(self, name: str) -> int:
         """Columns for a padded text, as far as the model has positions."""
         length = len(self._alone[name].ids[0])
-        return max(length, min(length + ADDED, self._encoder.widest))
+        return max(length, min(length + ADDED, self._own.widest))
 
 
 def _cut(names: Sequence[str], size: int) -> list[Sequence[str]]:

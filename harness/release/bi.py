@@ -26,38 +26,20 @@ class Settled(Generic[Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """What is put before the text of a query and of a document."""
-
-    query: str
-    document: str
-
-    def as_json(self) -> Mapping[str, Json]:
-        return {"query": self.query, "document": self.document}
-
-
-@dataclass(frozen=True, slots=True)
 class BiMeaning:
     """`max_length` in tokens, special ones included. `pooling` is one mode, or several joined by `+`.
 
-    `suites` holds the prompts on those suites where they differ. `truncate_dim` cuts vectors after all modules.
+    `truncate_dim` cuts vectors after all modules.
     `width` is that of the vectors; `normalised` says that they have unit length.
     """
 
     max_length: Settled[int]
-    query: str
-    document: str
-    suites: Mapping[str, Prompts]
     pooling: Settled[str]
     include_prompt: bool
     normalised: bool
     truncate_dim: int | None
     width: int
     score_type: Literal["cosine", "dot"]
-
-    def prompts_for(self, suite_name: str | None) -> Prompts:
-        usual = Prompts(self.query, self.document)
-        return self.suites.get(suite_name, usual) if suite_name is not None else usual
 
 
 def bi_meaning(manifest: Manifest) -> BiMeaning | None:
@@ -77,12 +59,6 @@ def bi_meaning(manifest: Manifest) -> BiMeaning | None:
             folder_length if isinstance(folder_length, int) else input_.max_length if undeclared else None,
             evidence.sources[length],
         ),
-        query=input_.prompts["query"],
-        document=input_.prompts["document"],
-        suites={
-            name: Prompts(*({**input_.prompts, **prompts}[side] for side in ("query", "document")))
-            for name, prompts in input_.suite_prompts.items()
-        },
         pooling=Settled(
             modes,
             "+".join(str(mode) for mode in folder_modes) if isinstance(folder_modes, list) else modes,

@@ -8,12 +8,13 @@ from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, S
 from harness.file.toml import read_toml
 from harness.identity import Json, file_digest
 from harness.release.admit import Check, findings, folder_findings, refused
-from harness.release.bi import BiMeaning, Prompts, bi_meaning
+from harness.release.bi import BiMeaning, bi_meaning
 from harness.release.definition import Model, Recorded, ReleaseDefinition
 from harness.release.describe import as_json, describe, describe_composed, describe_recorded
 from harness.release.describe.beside import Beside, read_beside
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
+from harness.release.prompts import Prompts, prompts_of
 from harness.release.source import find_model
 
 DEFINITION = "release.toml"
@@ -70,11 +71,13 @@ class Release:
         return "a release whose scores have a temperature" if self.definition.score.temperature is not None else None
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
-        """The prompts on one suite; None where they aren't those of queries and documents."""
-        return None if self.bi is None else self.bi.prompts_for(suite_name)
+        """The prompts on one suite; None where its texts aren't queries and documents, or it has none of its own."""
+        return prompts_of(self.manifest.meaning, suite_name)
 
     def prompts(self, suite_name: str) -> Json:
-        """The prompts on one suite as they enter an output key."""
+        """The prompts on one suite as they enter an output key, its members' among them."""
+        if self.members:
+            return {role: member.prompts(suite_name) for role, member in self.members.items()}
         prompts = self.prompts_for(suite_name)
         return None if prompts is None else prompts.as_json()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from harness.output.case import CaseOutput
-from harness.run.execute import Executed
+from harness.run.output import Executed
 from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute

@@ -136,13 +136,14 @@ def _markers(opened: Release) -> Iterator[Check]:
 
 
 def _encoder(opened: Release) -> Iterator[Check]:
-    from harness.candidate.bi import load
+    from harness.candidate.load import load
     from harness.candidate.parity import parity
     from harness.candidate.probe import probe_texts, probes
 
-    if opened.bi is None:
+    prompts = opened.prompts_for()
+    if opened.bi is None or prompts is None:
         return
-    encoder = load(opened, opened.bi.prompts_for(None))
+    encoder = load(opened, prompts)
     yield _parity(parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value)))
     for probe in probes(encoder, opened.manifest):
         relied = "" if probe.fatal else " (not relied on)"

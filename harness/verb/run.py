@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.errors import Misconfigured
-from harness.identity import Json, canonical_json
+from harness.identity import canonical_json
 from harness.output.answer import Answer
 from harness.release.open import Release, open_release
 from harness.run.execute import execute, runtime_of
@@ -47,8 +47,7 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     for release in sides.values():
         require_admitted(release)
     run = _begin(place, frozen, sides)
-    for side, release in sides.items():
-        _outputs(place, run, side, release, frozen)
+    _outputs(place, run, sides, frozen)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
     with doing("measuring and deciding"):
@@ -108,7 +107,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     runtimes = {side: runtime_of(release) for side, release in sides.items()}
     keys = {
         side: output_key(
-            data=lock.data_digest, content_id=release.content_id, prompts=_prompts(release, lock.definition.name),
+            data=lock.data_digest, content_id=release.content_id, prompts=release.prompts(lock.definition.name),
             runtime=runtimes[side],
         )
         for side, release in sides.items()
@@ -139,22 +138,21 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     return run
 
 
-def _prompts(release: Release, suite: str) -> Json:
-    prompts = release.prompts_for(suite)
-    return None if prompts is None else dict(prompts.as_json())
-
-
-def _outputs(place: Place, run: str, side: str, release: Release, frozen: FrozenSuite) -> None:
-    """One side's outputs into the store: there already, taken from another run under the same key, or made now."""
+def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite) -> None:
+    """Outputs into the store: there already, taken from another run under the same key, or made now, together."""
     with place.store.reading() as connection:
-        if write.finished(connection, run, f"outputs:{side}"):
-            return
-        key = read.releases(connection, run)[side].output_key
+        keys = {side: found.output_key for side, found in read.releases(connection, run).items()}
+        lacking = [side for side in sides if not write.finished(connection, run, f"outputs:{side}")]
     with place.store.writing() as connection:
-        if copy_outputs(connection, run, side, release.name, key):
-            return
+        lacking = [s for s in lacking if not copy_outputs(connection, run, s, sides[s].name, keys[s])]
+    todo = {side: sides[side] for side in lacking}
+    if not todo:
+        return
     started = time.perf_counter()
-    with doing(f"{release.name} answers {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
-        executed = execute(release, frozen)
-    with place.store.writing() as connection:
-        record_outputs(connection, run, side, release.name, executed, time.perf_counter() - started)
+    names = " and ".join(release.name for release in todo.values())
+    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
+        executed = execute(todo, frozen)
+    seconds = (time.perf_counter() - started) / len(todo)
+    for side, release in todo.items():
+        with place.store.writing() as connection:
+            record_outputs(connection, run, side, release.name, executed[side], seconds)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.candidate.bi import load
+from harness.candidate.load import load
 from harness.identity import file_digest
 from harness.release.manifest import Manifest
 from harness.release.open import open_release

@@ -7,10 +7,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from harness.candidate import bi as room
-from harness.candidate.bi import load, runtime
+from harness.candidate import batch
+from harness.candidate import open as room
+from harness.candidate.load import load
+from harness.candidate.runtime import runtime
 from harness.errors import Misconfigured, NotAdmitted, Stopped
-from harness.release.bi import Prompts
+from harness.release.prompts import Prompts
 
 from .conftest import WORDS, save_tiny
 
@@ -77,7 +79,7 @@ class TestNothingButTheText:
         """Alone, shuffled, among a few or all in one batch."""
         model, given = encoder(), texts(80)
         whole = model.encode(given, "query").vectors
-        monkeypatch.setitem(room.PADDED_TOKENS, "cpu", budget)
+        monkeypatch.setitem(batch.PADDED_TOKENS, "cpu", budget)
         order = np.random.default_rng(2).permutation(80)
         shuffled = model.encode([given[row] for row in order], "query").vectors
         assert shuffled.tobytes() == whole[order].tobytes()
@@ -91,7 +93,7 @@ class TestNothingButTheText:
         before, found = torch.get_num_threads(), []
         for threads, budget in ((1, 2048), (2, 2048), (2, 100)):
             torch.set_num_threads(threads)
-            monkeypatch.setitem(room.PADDED_TOKENS, "cpu", budget)
+            monkeypatch.setitem(batch.PADDED_TOKENS, "cpu", budget)
             found.append(model.encode(given, "query").vectors.tobytes())
             assert torch.get_num_threads() == threads
         torch.set_num_threads(before)
@@ -111,8 +113,9 @@ class TestNothingButTheText:
     def test_equal_texts_are_computed_once_and_answered_each(self, encoder, monkeypatch):
         """Three texts, two of them equal, in one order and another."""
         model, seen = encoder(), []
-        forward = model._embed
-        monkeypatch.setattr(model, "_embed", lambda some, excluded: seen.extend(some) or forward(some, excluded))
+        side = model.sides["query"]
+        forward = side.rows
+        monkeypatch.setattr(side, "rows", lambda some, width: seen.extend(some) or forward(some, width))
         encoded = model.encode(["the flow", "a wing", "the flow"], "query")
         assert len(seen) == 2
         assert encoded.vectors[0].tobytes() == encoded.vectors[2].tobytes() != encoded.vectors[1].tobytes()
@@ -163,15 +166,16 @@ class TestFailures:
         model = encoder()
         given = ["the flow", "a wing", "of heat"]
         whole = model.encode(given, "query").vectors
-        wing = model._tokenizer.convert_tokens_to_ids("wing")
-        forward = model._model.forward
+        wing = model.sides["query"].tokenizer.convert_tokens_to_ids("wing")
+        transformer = model.sides["query"].modules[0]
+        forward = transformer.forward
 
         def raising(features, **options):
             if (features["input_ids"] == wing).any():
                 raise RuntimeError("no wings\nat all")
             return forward(features, **options)
 
-        monkeypatch.setattr(model._model, "forward", raising)
+        monkeypatch.setattr(transformer, "forward", raising)
         encoded = model.encode([*given, "a wing"], "query")
         assert encoded.failed == {1: "RuntimeError: no wings", 3: "RuntimeError: no wings"}
         assert encoded.vectors[[0, 2]].tobytes() == whole[[0, 2]].tobytes()
@@ -187,9 +191,9 @@ class TestFailures:
         """Whoever runs the model fails the case; here nothing is hidden."""
         model = encoder()
         with torch.no_grad():
-            model._model[0].model.embeddings.word_embeddings.weight[model._tokenizer.convert_tokens_to_ids("jet")] = (
-                torch.nan
-            )
+            model.sides["query"].modules[0].model.embeddings.word_embeddings.weight[
+                model.sides["query"].tokenizer.convert_tokens_to_ids("jet")
+            ] = torch.nan
         encoded = model.encode(["the jet", "the flow"], "query")
         assert encoded.failed == {}
         assert np.isnan(encoded.vectors[0]).all() and np.isfinite(encoded.vectors[1]).all()
@@ -207,9 +211,9 @@ class TestLoading:
     def test_what_the_library_reads_otherwise_is_refused(self, release, tiny, monkeypatch):
         """A library that changed its reading of a folder would change the meaning unseen."""
         opened = release(f"path:{tiny}")
-        loaded = room._loaded(str(tiny))
+        loaded = room._loaded(str(tiny), "SentenceTransformer")
         loaded[1].pooling_mode = "max"
-        monkeypatch.setattr(room, "_loaded", lambda folder: loaded)
+        monkeypatch.setattr(room, "_loaded", lambda folder, library_class: loaded)
         with pytest.raises(NotAdmitted, match="pooling max"):
             load(opened, Prompts("", ""))
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize
 
-from harness.candidate.bi import load
+from harness.candidate.load import load
 from harness.candidate.parity import parity, stale
 from harness.candidate.probe import probe_texts
 from harness.candidate.reference import recipe
@@ -254,7 +254,7 @@ class TestAFalseManifest:
         """Neither beside others nor beside themselves."""
         model = encoder()
         with torch.no_grad():
-            model._model[0].model.embeddings.word_embeddings.weight.fill_(torch.nan)
+            model.sides["query"].modules[0].model.embeddings.word_embeddings.weight.fill_(torch.nan)
         found = parity(model, manifest_with({}), probe_texts(48))
         assert not found.ok and found.largest_difference == float("inf")
 

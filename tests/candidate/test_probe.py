@@ -5,7 +5,7 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from harness.candidate.bi import load
+from harness.candidate.load import load
 from harness.candidate.probe import PROBE_TEXTS, probe_texts, probes, relative_difference, sides
 from harness.errors import Misconfigured
 
@@ -118,7 +118,7 @@ class TestCompany:
         """NaN beside NaN proves nothing."""
         model = encoder()
         with torch.no_grad():
-            model._model[0].model.embeddings.word_embeddings.weight.fill_(torch.nan)
+            model.sides["query"].modules[0].model.embeddings.word_embeddings.weight.fill_(torch.nan)
         found = probes(model, manifest_with({}))
         assert all(probe.largest_difference == float("inf") and not probe.ok for probe in found)
 

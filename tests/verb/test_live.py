@@ -157,20 +157,20 @@ class TestLive:
 
     @pytest.mark.usefixtures("plain_page")
     def test_a_case_whose_vector_is_no_number_fails_by_name(self, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from harness.candidate import bi
+        from harness.run import retrieve
 
-        whole = bi.BiEncoder.encode
+        whole = retrieve.encode
 
-        def broken(self, texts, side):
-            encoded = whole(self, texts, side)
-            if side == "query":
-                encoded.vectors[2] = np.nan
+        def broken(encoders, texts, kept):
+            encoded = whole(encoders, texts, kept)
+            if len(texts) == 8:
+                encoded[0].vectors[2] = np.nan
             return encoded
 
         harness.freeze("live")
         for name in ("mean", "cls"):
             harness.admit(name)
-        monkeypatch.setattr(bi.BiEncoder, "encode", broken)
+        monkeypatch.setattr(retrieve, "encode", broken)
         found = harness.run("live", candidate="mean", parent="cls")
         assert found.decision.outcome is Outcome.FAIL
         assert harness.sql("SELECT DISTINCT case_id, status FROM cases_without_output").rows == (("q2", "failed"),)
@@ -178,16 +178,16 @@ class TestLive:
     @pytest.mark.usefixtures("plain_page")
     def test_an_encoder_is_given_texts_and_a_side(self, live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """No ID, judgement, label, role, group or slice; and other ones give it the very same arguments."""
-        from harness.candidate import bi
+        from harness.candidate.side import SideEncoder
 
         given: list[tuple[tuple[object, ...], dict[str, object]]] = []
-        whole = bi.BiEncoder.encode
+        whole = SideEncoder.tokenise
 
         def watched(self, *arguments, **options):
             given.append((arguments, options))
             return whole(self, *arguments, **options)
 
-        monkeypatch.setattr(bi.BiEncoder, "encode", watched)
+        monkeypatch.setattr(SideEncoder, "tokenise", watched)
         documents = {f"d{i}": text for i, text in enumerate(TEXTS)}
         queries = {f"q{i}": text.rstrip(".").lower() for i, text in enumerate(TEXTS)}
         suite(live, documents, queries)
@@ -195,8 +195,8 @@ class TestLive:
         harness.run("live", candidate="mean", parent="none")
         harness.run("live", candidate="cls", parent="none")
         plain = list(given)
-        assert plain[0] == plain[2] == (([*queries.values()], "query"), {})
-        assert plain[1] == plain[3] == (([*documents.values()], "document"), {})
+        assert plain[0] == plain[2] == (([*dict.fromkeys(queries.values())],), {})
+        assert plain[1] == plain[3] == (([*dict.fromkeys(documents.values())],), {})
         given.clear()
         renamed = [(f"case {key}", text) for key, text in queries.items()]
         suite(
@@ -243,8 +243,8 @@ class TestLive:
         self, live: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Three copies share the last place, past a limit of one: without the query's own, two tie, and RR is 1/2."""
-        from harness.run import live as room
         from harness.run import ranking
+        from harness.run import retrieve as room
 
         for each in (room, ranking):
             monkeypatch.setattr(each, "WHOLE_GROUP", 1)

@@ -89,17 +89,17 @@ class TestAdmit:
         self, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The manifest says mean; the loaded model does CLS."""
-        from harness.candidate import bi
+        from harness.candidate import load as room
 
-        loaded = bi.load
+        loaded = room.load
 
         def other(*words):
             encoder = loaded(*words)
-            encoder._model[1].pooling_mode = "cls"
+            encoder.sides["query"].modules[1].pooling_mode = "cls"
             return encoder
 
         harness.describe(MINILM, name="m")
-        monkeypatch.setattr(bi, "load", other)
+        monkeypatch.setattr(room, "load", other)
         found = harness.admit("m")
         assert (found.ok, found.state) == (False, State.DRAFT)
         [parity] = [check for check in found.checks if check.name == "parity"]

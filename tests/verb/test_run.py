@@ -192,7 +192,7 @@ class TestRepetition:
         ran = []
         execute = verb.execute
         monkeypatch.setattr(
-            verb, "execute", lambda release, frozen: ran.append(release.name) or execute(release, frozen)
+            verb, "execute", lambda sides, *more: ran.extend(r.name for r in sides.values()) or execute(sides, *more)
         )
         found = harness.run("s", candidate="worse", parent="old")
         assert ran == ["worse"]

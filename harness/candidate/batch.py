@@ -1,0 +1,111 @@
+"""Batches in which a text's result depends on that text alone.
+
+A text is padded to a width that follows from its own length, a batch holds one width, and every batch is computed by
+one thread, several batches at a time. So neither company, order, batch size nor the number of threads changes a bit
+on a CPU. (Splitting one product among threads would: the split, and with it the order of summation, follows the
+number of rows.)
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from harness.candidate.runtime import device, one_thread_each, said
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MULTIPLE = 8
+# Below sixteen rows of tokens, matrix products take another path with other rounding.
+NARROWEST = 16
+PADDED_TOKENS = {"cpu": 2048, "cuda": 32768}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """One text as a model is given it: each feature a list, one value for each token, before any padding.
+
+    `lost`: tokens that truncation took away. `excluded`: tokens at the start that the pooling leaves out.
+    """
+
+    features: Mapping[str, Sequence[int]]
+    lost: int = 0
+    excluded: int = 0
+
+    def __len__(self) -> int:
+        return len(self.features["input_ids"])
+
+    def digest(self) -> str:
+        """SHA-256 of all features: token IDs, masks, segments and whatever else the model reads."""
+        told = hashlib.sha256()
+        for name in sorted(self.features):
+            told.update(name.encode() + b"\0")
+            told.update(np.asarray(self.features[name], dtype="<i8").tobytes())
+        return told.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried(Generic[Result]):
+    """What came of each item by position: a result, or the reason why there is none."""
+
+    results: dict[int, Result]
+    reasons: dict[int, str]
+
+
+def each(compute: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item]) -> Tried[Result]:
+    """All items at once, or where that raises, one by one."""
+    try:
+        return Tried(dict(enumerate(compute(items))), {})
+    except Exception as error:
+        if len(items) == 1:
+            return Tried({}, {0: said(error)})
+    alone = [each(compute, [item]) for item in items]
+    return Tried(
+        {position: tried.results[0] for position, tried in enumerate(alone) if tried.results},
+        {position: tried.reasons[0] for position, tried in enumerate(alone) if tried.reasons},
+    )
+
+
+def width_of(length: int, widest: int) -> int:
+    """Columns of a padded text of so many tokens, where a batch may have at most `widest`."""
+    rounded = max(NARROWEST, -(-length // MULTIPLE) * MULTIPLE)
+    return max(length, min(rounded, widest))
+
+
+def batched(
+    compute: Callable[[Sequence[Item]], Sequence[Result]],
+    items: Sequence[Item],
+    widths: Sequence[tuple[str, int]],
+) -> Tried[Result]:
+    """Every item's result, computed in batches side by side and given by the item's position.
+
+    `widths`: for each item what it may share a batch with, and its padded width. An item that raises fails alone.
+    """
+    batches = _batches(widths)
+
+    def one(batch: Sequence[int]) -> Tried[Result]:
+        return each(compute, [items[row] for row in batch])
+
+    results: dict[int, Result] = {}
+    reasons: dict[int, str] = {}
+    with one_thread_each() as threads, ThreadPoolExecutor(threads if device() == "cpu" else 1) as pool:
+        for batch, tried in zip(batches, pool.map(one, batches), strict=True):
+            results |= {batch[position]: result for position, result in tried.results.items()}
+            reasons |= {batch[position]: reason for position, reason in tried.reasons.items()}
+    return Tried(results, reasons)
+
+
+def _batches(widths: Sequence[tuple[str, int]]) -> list[list[int]]:
+    """Positions by kind and width, the widest first, each batch of about a fixed number of padded tokens."""
+    alike: dict[tuple[str, int], list[int]] = {}
+    for row, (kind, width) in enumerate(widths):
+        alike.setdefault((kind, width), []).append(row)
+    batches = []
+    for kind, width in sorted(alike, key=lambda each: (-each[1], each[0])):
+        rows, size = alike[kind, width], max(1, PADDED_TOKENS[device()] // width)
+        batches += [rows[start : start + size] for start in range(0, len(rows), size)]
+    return batches

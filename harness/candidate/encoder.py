@@ -1,0 +1,214 @@
+"""Texts through one encoder or several: equal texts once, equal tokens through equal encoders once.
+
+Where two releases give a text the same tokens and share what makes contextual rows of them, the rows are computed
+once and each readout is applied to them. So a changed pooling, projection or normalisation costs one encode, not two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.batch import Tokens, Tried, batched, each
+from harness.candidate.runtime import said
+from harness.candidate.side import Features, Piece, Side, SideEncoder
+
+
+class Pieces(Protocol):
+    """Where pieces are kept by what they depend on: a vector's key, and the digest of the model's input."""
+
+    def get(self, key: str, items: Sequence[str]) -> Mapping[str, Piece]: ...
+
+    def put(self, key: str, pieces: Mapping[str, Piece]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What an encoder made of n texts, in their order.
+
+    Shapes: values [sum of rows, d] float32 with offsets [n + 1], one row a text for single vectors; indices
+    [sum of rows] where the vectors are sparse. A text that failed has a row of NaN, or none where a text may have any
+    number. `input_digests` [n], SHA-256 of the rendered text; `items` [n], digest of what the model reads of it;
+    tokens_kept and tokens_lost [n], special tokens included, lost by truncation. `failed`: position to reason.
+    A vector that isn't finite is left as the model gave it.
+    """
+
+    values: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    indices: NDArray[np.int32] | None
+    input_digests: tuple[str, ...]
+    items: tuple[str, ...]
+    tokens_kept: NDArray[np.int64]
+    tokens_lost: NDArray[np.int64]
+    failed: Mapping[int, str]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """[n, d], of texts of which one vector is kept."""
+        return self.values
+
+
+class Encoder:
+    """A loaded encoder of queries and documents."""
+
+    def __init__(self, sides: Mapping[Side, SideEncoder]) -> None:
+        self.sides = sides
+
+    def encode(self, texts: Sequence[str], side: Side) -> Encoded:
+        """What it makes of texts. A text that makes the model raise fails alone."""
+        return encode([self.sides[side]], texts)[0]
+
+
+def encode(encoders: Sequence[SideEncoder], texts: Sequence[str], kept: Pieces | None = None) -> list[Encoded]:
+    """What each encoder makes of the same texts. `kept`: where pieces are taken from and put."""
+    tokenised: dict[str, Tried[Tokens]] = {}
+    once: dict[str, int] = {}
+    rows = np.array([once.setdefault(text, len(once)) for text in texts], dtype=np.int64)
+    readings = []
+    for encoder in encoders:
+        source = encoder.keys.source
+        if source not in tokenised:
+            tokenised[source] = each(encoder.tokenise, list(once))
+        readings.append(_Reading.of(encoder, tokenised[source]))
+    answers = _answers(readings, kept)
+    return [_encoded(reading, list(once), rows, answers) for reading in readings]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One encoder's tokens of the distinct texts by position, and the digest of each as an item of its vectors."""
+
+    encoder: SideEncoder
+    tokens: Tried[Tokens]
+    items: Mapping[int, str]
+
+    @classmethod
+    def of(cls, encoder: SideEncoder, tokens: Tried[Tokens]) -> "_Reading":
+        items = {
+            row: f"{text.digest()}-{text.excluded}" if text.excluded else text.digest()
+            for row, text in tokens.results.items()
+        }
+        return cls(encoder, tokens, items)
+
+    def wanted(self) -> dict["_Want", Tokens]:
+        key = self.encoder.keys.vector
+        return {_Want(key, item): self.tokens.results[row] for row, item in self.items.items()}
+
+
+class _Want(NamedTuple):
+    """A vector's key, and the item that it is of."""
+
+    key: str
+    item: str
+
+
+class _Reader(NamedTuple):
+    encoder: SideEncoder
+    excluded: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Tokens of which an encoder computes rows once, and who reads those rows."""
+
+    encoder: SideEncoder
+    tokens: Tokens
+    readers: dict[_Want, _Reader]
+
+
+# A piece, or the reason why there is none.
+_Answer: TypeAlias = Piece | str
+
+
+def _answers(readings: Sequence[_Reading], kept: Pieces | None) -> dict[_Want, _Answer]:
+    """For all that is wanted: taken from what is kept, or computed."""
+    found: dict[_Want, _Answer] = {}
+    jobs: dict[tuple[str, str], _Job] = {}
+    for reading in readings:
+        encoder, wanted = reading.encoder, reading.wanted()
+        if kept is not None:
+            missing = [want.item for want in wanted if want not in found]
+            known = kept.get(encoder.keys.vector, missing)
+            found |= {_Want(encoder.keys.vector, item): piece for item, piece in known.items()}
+        for want, tokens in wanted.items():
+            if want not in found:
+                place = (encoder.keys.rows, want.item.partition("-")[0])
+                job = jobs.setdefault(place, _Job(encoder, tokens, {}))
+                job.readers.setdefault(want, _Reader(encoder, tokens.excluded))
+    todo = list(jobs.values())
+    tried = batched(_compute, todo, [(job.encoder.keys.rows, job.encoder.column_count(job.tokens)) for job in todo])
+    computed: dict[str, dict[str, Piece]] = {}
+    for position, job in enumerate(todo):
+        answers = tried.results.get(position) or dict.fromkeys(job.readers, tried.reasons.get(position, ""))
+        found |= answers
+        for want, answer in answers.items():
+            if isinstance(answer, Piece):
+                computed.setdefault(want.key, {})[want.item] = answer
+    if kept is not None:
+        for key, pieces in computed.items():
+            kept.put(key, pieces)
+    return found
+
+
+def _compute(jobs: Sequence[_Job]) -> list[dict[_Want, _Answer]]:
+    """One batch: its rows once, then each readout on those of them that it is to read."""
+    first = jobs[0]
+    width = first.encoder.column_count(first.tokens)
+    features = first.encoder.rows([job.tokens for job in jobs], width)
+    groups: dict[tuple[str, int], list[tuple[int, _Want, SideEncoder]]] = {}
+    for position, job in enumerate(jobs):
+        for want, reader in job.readers.items():
+            groups.setdefault((want.key, reader.excluded), []).append((position, want, reader.encoder))
+    answers: list[dict[_Want, _Answer]] = [{} for _ in jobs]
+    for (_, excluded), members in groups.items():
+        alone = len(groups) == 1 and len(members) == len(jobs)
+        mine = features if alone else _picked(features, [position for position, _, _ in members], len(jobs))
+        try:
+            pieces: Sequence[_Answer] = members[0][2].read_out(mine, excluded)
+        except Exception as error:
+            if len(jobs) > 1:
+                raise
+            pieces = [said(error)] * len(members)
+        for (position, want, _), piece in zip(members, pieces, strict=True):
+            answers[position][want] = piece
+    return answers
+
+
+def _picked(features: Features, rows: Sequence[int], count: int) -> Features:
+    """Copies of some texts' features, for modules write into what they are given."""
+    return {
+        name: value[list(rows)] if getattr(value, "ndim", 0) and len(value) == count else value
+        for name, value in features.items()
+    }
+
+
+def _encoded(
+    reading: _Reading, texts: Sequence[str], rows: NDArray[np.int64], answers: Mapping[_Want, _Answer]
+) -> Encoded:
+    encoder, tokens = reading.encoder, reading.tokens
+    blank, reasons = encoder.blank(), dict(tokens.reasons)
+    pieces = [blank] * len(texts)
+    kept, lost = np.zeros((2, len(texts)), dtype=np.int64)
+    for row, text in tokens.results.items():
+        kept[row], lost[row] = len(text), text.lost
+        answer = answers[_Want(encoder.keys.vector, reading.items[row])]
+        if isinstance(answer, Piece):
+            pieces[row] = answer
+        else:
+            reasons[row] = answer
+    digests = [encoder.digest(text) for text in texts]
+    every = [pieces[row] for row in rows]
+    return Encoded(
+        np.concatenate([blank.values[:0], *(piece.values for piece in every)]),
+        np.cumsum([0, *(len(piece.values) for piece in every)], dtype=np.int64),
+        None
+        if blank.indices is None
+        else np.concatenate([blank.indices, *(piece.indices for piece in every if piece.indices is not None)]),
+        tuple(digests[row] for row in rows),
+        tuple(reading.items.get(row, "") for row in rows.tolist()),
+        kept[rows],
+        lost[rows],
+        {position: reasons[row] for position, row in enumerate(rows.tolist()) if row in reasons},
+    )

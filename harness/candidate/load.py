@@ -1,0 +1,26 @@
+"""From an opened release to what encodes its texts, whatever its interaction."""
+
+from collections.abc import Callable, Mapping
+
+from harness.candidate.bi import load_bi
+from harness.candidate.encoder import Encoder
+from harness.errors import Misconfigured
+from harness.release.open import Release
+from harness.release.prompts import Prompts
+
+LOADERS: Mapping[str, Callable[[Release, Prompts], Encoder]] = {"bi": load_bi}
+
+
+def load(release: Release, prompts: Prompts) -> Encoder:
+    """The loaded encoder of a release that keeps something of every query and document.
+
+    Raises Stopped where the libraries cannot load it, NotAdmitted where what they load isn't what the release means,
+    Misconfigured for an interaction that encodes no texts and for a maximum length that leaves no room for text.
+    """
+    kind = release.definition.interaction
+    if kind not in LOADERS:
+        raise Misconfigured(
+            f"release {release.name}", found=f"a {kind} release", expected="one that encodes queries and documents",
+            mend="Only such a release has vectors.",
+        )  # fmt: skip
+    return LOADERS[kind](release, prompts)

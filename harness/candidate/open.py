@@ -1,0 +1,70 @@
+"""An opened release's model, loaded by the libraries: offline, without remote code, in float32."""
+
+from importlib.metadata import version
+from typing import Any
+
+from harness.candidate.runtime import device, go_offline, go_quiet, runtime, said
+from harness.candidate.side import Keys, Side
+from harness.errors import Misconfigured, Stopped
+from harness.identity import digest
+from harness.release.item import item_keys
+from harness.release.open import Release
+
+# Columns of a model that has no table of positions.
+UNBOUNDED = 1 << 20
+
+
+def loaded(release: Release, library_class: str) -> Any:
+    """The model as a class of Sentence Transformers, on CUDA where there is a device. Raises Stopped."""
+    go_offline()
+    try:
+        return _loaded(str(release.model_folder), library_class)
+    except Exception as error:
+        raise Stopped(
+            f"release {release.name}", found=f"the model does not load ({said(error)})",
+            expected=f"a folder that Sentence Transformers {version('sentence-transformers')} loads offline",
+            mend=f"Try it by hand: {library_class}({str(release.model_folder)!r}, local_files_only=True).",
+        ) from error  # fmt: skip
+
+
+def positions(config: Any) -> int:
+    """Columns that a batch may have, padding included, by the backbone's own configuration."""
+    return getattr(config, "max_position_embeddings", None) or UNBOUNDED
+
+
+def keys(release: Release, side: Side, prompt: str) -> Keys:
+    """What a side's tokens, rows and vectors depend on, what computes them included."""
+    found, on = item_keys(release.manifest.meaning, side), dict(runtime())
+    return Keys(
+        source=digest({"source": found.source, "prompt": prompt}),
+        rows=digest({"rows": found.rows, "runtime": on}),
+        vector=digest({"vector": found.vector, "runtime": on}),
+    )
+
+
+def room_for_text(name: str, max_length: int, tokenizer: Any) -> None:
+    """Raises Misconfigured for a maximum length that special tokens fill."""
+    special = tokenizer.num_special_tokens_to_add()
+    if max_length <= special:
+        raise Misconfigured(
+            f"release {name}", found=f"max_length {max_length}",
+            expected=f"more than the model's {special} special tokens",
+            mend="Raise [input] max_length in release.toml.",
+        )  # fmt: skip
+
+
+def _loaded(folder: str, library_class: str) -> Any:
+    import sentence_transformers
+    import torch
+
+    go_quiet()
+    model = getattr(sentence_transformers, library_class)(
+        folder,
+        device=device(),
+        local_files_only=True,
+        trust_remote_code=False,
+        model_kwargs={"dtype": torch.float32, "use_safetensors": True},
+    )
+    # The warning's advice, to pad while tokenizing, would pad all texts to one width.
+    model.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+    return model.float().eval()

@@ -1,0 +1,62 @@
+"""What computes: the device, the threads, and how the libraries are made to behave."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Literal
+
+from harness.identity import Json
+
+
+def runtime() -> Mapping[str, Json]:
+    """What computes, as far as it can change a bit of an output. The number of threads cannot."""
+    go_offline()
+    import torch
+
+    on = device()
+    return {
+        "device": on,
+        "unit": torch.cuda.get_device_name() if on == "cuda" else torch.backends.cpu.get_cpu_capability(),
+        "dtype": "float32",
+        **{name: version(name) for name in ("sentence-transformers", "transformers", "tokenizers", "torch", "numpy")},
+    }
+
+
+def device() -> Literal["cpu", "cuda"]:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def go_offline() -> None:
+    """No library reaches the network from here on, whatever a folder asks for."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
+        os.environ[name] = "1"
+
+
+def go_quiet() -> None:
+    """No progress bars and no advice of transformers on stderr."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+
+
+@contextmanager
+def one_thread_each() -> Iterator[int]:
+    """One thread for each batch; gives how many threads there were, so that as many batches can run at once."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield threads
+    finally:
+        torch.set_num_threads(threads)
+
+
+def said(error: Exception) -> str:
+    """An exception's kind and first line."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,0 +1,221 @@
+"""One side's encoder: from texts to tokens, from tokens to contextual rows, from rows to what is kept of a text.
+
+The library's modules compute; what is set here is what they are given and in which company. An encoder is given texts
+and nothing else.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.batch import Tokens, width_of
+from harness.candidate.runtime import said
+from harness.errors import Stopped
+
+Side: TypeAlias = Literal["query", "document"]
+# What modules hand on to one another, by the library's names: tensors, and here and there a number.
+Features: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What is kept of one text. Shapes: values [l, d] float32, one row for a single vector; indices [l] of a sparse
+    vector, whose values are [l, 1], and else None.
+    """
+
+    values: NDArray[np.float32]
+    indices: NDArray[np.int32] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """One batch of n texts in r columns, as the model was given it and what came of it.
+
+    Shapes: rows [n, r, d] float32, the contextual rows before the readout; attended [n, r], False where padding
+    stands; ids [n, r], the tokens; `pieces` [n], what is kept of each.
+    """
+
+    rows: NDArray[np.float32]
+    attended: NDArray[np.bool_]
+    ids: NDArray[np.int64]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def vectors(self) -> NDArray[np.float32]:
+        """[n, w], of texts of which one vector is kept."""
+        return np.concatenate([piece.values for piece in self.pieces])
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What a side's tokens, contextual rows and vectors depend on: equal keys, equal results for equal input.
+
+    `source` covers how a text becomes tokens; `rows` all that stands between tokens and contextual rows; `vector`
+    that and the readout.
+    """
+
+    source: str
+    rows: str
+    vector: str
+
+
+class SideEncoder:
+    """The modules of one side, the first of which gives contextual rows.
+
+    `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
+    have, for padding may pass the maximum length, but not the model's positions. `task` is handed to modules that ask
+    for it.
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[Any],
+        tokenizer: Any,
+        *,
+        folder: Path,
+        prompt: str,
+        width: int,
+        max_length: int,
+        widest: int,
+        keys: Keys,
+        task: Side | None = None,
+    ) -> None:
+        self.modules, self.tokenizer, self.folder = list(modules), tokenizer, folder
+        self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
+        self.widest = widest
+        self._task = task
+
+    @property
+    def layers(self) -> int | None:
+        """Layers of the encoder, as its configuration says."""
+        count = getattr(self.modules[0].model.config, "num_hidden_layers", None)
+        return count if isinstance(count, int) else None
+
+    def digest(self, text: str) -> str:
+        """SHA-256 of a text as it is rendered."""
+        return hashlib.sha256((self.prompt + text).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def excluded(self, prompt: str) -> int:
+        """Tokens at the start that the readout leaves out."""
+        return 0
+
+    def pieces(self, features: Features) -> list[Piece]:
+        """What is kept of each text of a batch, once all modules are done."""
+        raise NotImplementedError
+
+    def blank(self) -> Piece:
+        """What stands for a text that failed."""
+        raise NotImplementedError
+
+    def tokenise(self, texts: Sequence[str], prompt: str | None = None, limit: int | None = None) -> list[Tokens]:
+        """Tokens of texts behind the side's prompt, or another, cut at `max_length`, or at another length."""
+        prompt = self.prompt if prompt is None else prompt
+        limit = limit or self.max_length
+        rendered = [prompt + text for text in texts]
+        whole = self._features(rendered, truncation=False)
+        excluded = self.excluded(prompt)
+        found = [Tokens(features, excluded=excluded) for features in whole]
+        long = [row for row, features in enumerate(whole) if len(features["input_ids"]) > limit]
+        if long:
+            cut = self._features([rendered[row] for row in long], truncation="longest_first", max_length=limit)
+            for row, features in zip(long, cut, strict=True):
+                found[row] = Tokens(features, len(found[row]) - len(features["input_ids"]), excluded)
+        return found
+
+    def column_count(self, tokens: Tokens) -> int:
+        """Columns of a padded text."""
+        return width_of(len(tokens), self.widest)
+
+    def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
+        """Contextual rows of a batch as `token_embeddings` [n, width, d], beside all that the model was given."""
+        import torch
+
+        features = self._padded(tokens, width, padding_side)
+        with torch.inference_mode():
+            found: Features = self._run(self.modules[:1], features)
+        return found
+
+    def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
+        """What the modules behind the first make of contextual rows. The features are used up."""
+        import torch
+
+        if excluded:
+            features["prompt_length"] = excluded
+        with torch.inference_mode():
+            return self.pieces(self._run(self.modules[1:], features))
+
+    def prompt_length(self, prompt: str) -> int:
+        """Tokens that a prompt takes up at the start of a text, special ones before it included."""
+        if not prompt:
+            return 0
+        [features] = self._features([prompt], truncation="longest_first", max_length=self.max_length)
+        ids = features["input_ids"]
+        return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
+
+    def forward(
+        self,
+        texts: Sequence[str],
+        prompt: str | None = None,
+        *,
+        width: int | None = None,
+        padding_side: Literal["left", "right"] | None = None,
+        max_length: int | None = None,
+    ) -> Forwarded:
+        """One batch exactly as asked, for whoever probes the model.
+
+        `width` in columns, at least that of the longest text; that of an evaluation where None. `prompt`,
+        `padding_side` and `max_length` as the release has them where None. Raises Stopped where the model raises.
+        """
+        try:
+            tokens = self.tokenise(texts, prompt, max_length)
+            longest = max(tokens, key=len)
+            columns = self.column_count(longest) if width is None else max(width, len(longest))
+            features = self.rows(tokens, columns, padding_side)
+            rows, ids = features["token_embeddings"].float().cpu().numpy(), features["input_ids"].cpu().numpy()
+            attended = (features["attention_mask"] == 1).cpu().numpy()
+            pieces = self.read_out(features, longest.excluded)
+        except Exception as error:
+            raise Stopped(
+                f"model {self.folder}", found=f"{len(texts)} texts make it raise {said(error)}",
+                expected="a vector for each", mend="Try them by hand with the library's own encode(…).",
+            ) from error  # fmt: skip
+        return Forwarded(rows.copy(), attended, ids, tuple(pieces))
+
+    def read(
+        self,
+        rows: NDArray[np.float32],
+        attended: NDArray[np.bool_],
+        prompt: str | None = None,
+        ids: NDArray[np.int64] | None = None,
+    ) -> list[Piece]:
+        """What the modules behind the first make of contextual rows [n, r, d], moved or made up by whoever probes."""
+        import torch
+
+        on = self.modules[0].model.device
+        features: Features = {
+            "token_embeddings": torch.from_numpy(rows.copy()).to(on),
+            "attention_mask": torch.from_numpy(attended.astype(np.int64)).to(on),
+        }
+        if ids is not None:
+            features["input_ids"] = torch.from_numpy(ids).to(on)
+        return self.read_out(features, self.excluded(self.prompt if prompt is None else prompt))
+
+    def _padded(self, tokens: Sequence[Tokens], width: int, padding_side: str | None) -> Features:
+        options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
+        padded = self.tokenizer.pad([dict(text.features) for text in tokens], **options)
+        return {key: value.to(self.modules[0].model.device) for key, value in padded.items()}
+
+    def _run(self, modules: Sequence[Any], features: Features) -> Features:
+        for module in modules:
+            asks = "task" in getattr(module, "forward_kwargs", ())
+            features = module(features, task=self._task) if asks else module(features)
+        return features
+
+    def _features(self, texts: Sequence[str], **options: Any) -> list[Mapping[str, list[int]]]:
+        found = self.tokenizer(list(texts), padding=False, verbose=False, **options)
+        return [{key: found[key][row] for key in found} for row in range(len(texts))]

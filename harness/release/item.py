@@ -1,0 +1,43 @@
+"""What a single text's rows and vector depend on, once its tokens are known.
+
+Within a node's key stands how a text becomes tokens. An item holds across releases where its tokens are the same and
+all later fields agree, whatever made the tokens.
+"""
+
+from dataclasses import dataclass
+
+from harness.identity import Json, digest
+from harness.release.graph import Node, graph
+from harness.release.manifest import Meaning
+
+# What of the source neither tokens nor masks show: on which columns the model finds them.
+UNSEEN = "input.padding_side"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKeys:
+    """`source`: how a text becomes tokens, by everything but the suite's own prompts. `rows`: from tokens to
+    contextual rows. `vector`: that, and the readout. Equal keys, equal results for equal input on equal runtime.
+    """
+
+    source: str
+    rows: str
+    vector: str
+
+
+def item_keys(meaning: Meaning, side: str) -> ItemKeys:
+    """The keys of one side of a release. What has no vector node has the key of its rows and raw score for it."""
+    found = graph(meaning)
+    nodes = {name: found.find(f"{name}:{side}") for name in ("source", "contextual", "vector")}
+    last = nodes["vector"] or found.find("raw score")
+    source = _values(nodes["source"])
+    rows = {**_values(nodes["contextual"]), UNSEEN: source[UNSEEN]}
+    return ItemKeys(
+        source=digest({"source": source}),
+        rows=digest({"rows": rows}),
+        vector=digest({"rows": rows, "readout": _values(last)}),
+    )
+
+
+def _values(node: Node | None) -> dict[str, Json]:
+    return {} if node is None else {field.name: field.value for field in node.fields if field.value is not None}

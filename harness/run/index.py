@@ -1,0 +1,69 @@
+"""A release's documents on disk, part by part, as its search goes through them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.encoder import Encoded
+from harness.errors import Stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is kept of the documents `start`, `start` + 1, …, memory-mapped.
+
+    Shapes: values [sum of rows, d] float32 with offsets [c + 1] int64, one row a document for single vectors; indices
+    [sum of rows] int32 where vectors are sparse, else None.
+    """
+
+    start: int
+    values: NDArray[np.float32]
+    offsets: NDArray[np.int64]
+    indices: NDArray[np.int32] | None
+
+
+@dataclass(slots=True)
+class Index:
+    """All parts so far; tokens kept and lost by document; `failed`: why a document has nothing, by its row."""
+
+    folder: Path
+    parts: list[Part] = field(default_factory=list)
+    kept: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+
+    def add(self, encoded: Encoded) -> None:
+        """Puts what was made of the next documents at the end. Raises Stopped where the disk is full."""
+        start = len(self.kept)
+        self.folder.mkdir(exist_ok=True)
+        arrays = [
+            self._on_disk(f"{start}.{name}.npy", each)
+            for name, each in (("values", encoded.values), ("indices", encoded.indices))
+            if each is not None
+        ]
+        self.parts.append(Part(start, arrays[0], encoded.offsets, arrays[1] if len(arrays) > 1 else None))
+        self.failed |= {start + row: reason for row, reason in encoded.failed.items()}
+        self.kept += encoded.tokens_kept.tolist()
+        self.lost += encoded.tokens_lost.tolist()
+
+    def _on_disk(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        file = self.folder / name
+        try:
+            np.save(file, values)
+        except OSError as refusal:
+            raise Stopped(
+                str(file), found=refusal.strerror or str(refusal), expected=f"room for {values.nbytes} bytes",
+                mend="Free some space, or point TMPDIR at a larger disk, and give the same command again.",
+            ) from refusal  # fmt: skip
+        # An empty file cannot be mapped.
+        mapped: NDArray[Any] = np.load(file, mmap_mode="r" if values.size else None)
+        return mapped
+
+
+def cut_rows(index: Index) -> Sequence[int]:
+    """Documents of which the model saw only a part, by row."""
+    return [row for row, lost in enumerate(index.lost) if lost]

@@ -1,0 +1,24 @@
+"""What a run keeps of one side."""
+
+from dataclasses import dataclass
+
+from harness.output.case import CaseOutput
+from harness.run.replay import Remark
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocument:
+    """A document that the model did not see whole, in the model's own tokens."""
+
+    document_id: str
+    tokens_kept: int
+    tokens_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """Everything that is kept of one side. `remarks`: what was met besides, counted."""
+
+    outputs: tuple[CaseOutput, ...]
+    remarks: tuple[Remark, ...]
+    cut_documents: tuple[CutDocument, ...] = ()

@@ -1,0 +1,139 @@
+"""Several encoders over the same texts: what they share is computed once, and changes nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.candidate.encoder import encode
+from harness.candidate.side import Piece
+
+from .conftest import save_tiny
+from .test_bi import texts
+
+POOLINGS = ("mean", "cls", "max", "lasttoken", "weightedmean")
+
+
+def pooled(encoder, mode, more=""):
+    return encoder(f'{more}[override.readout]\npooling = "{mode}"\n').sides["document"]
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Counts the texts of which rows are computed."""
+    from harness.candidate.side import SideEncoder
+
+    seen: list[int] = []
+    whole = SideEncoder.rows
+
+    def rows(self, tokens, *more):
+        seen.extend(len(each) for each in tokens)
+        return whole(self, tokens, *more)
+
+    monkeypatch.setattr(SideEncoder, "rows", rows)
+    return seen
+
+
+class TestOneForwardPass:
+    def test_two_readouts_are_those_of_each_alone(self, encoder):
+        """Every pair of poolings, to the bit; a readout writes into its rows, and the other must not see it."""
+        given = texts(20)
+        sides = {mode: pooled(encoder, mode) for mode in POOLINGS}
+        alone = {mode: encode([side], given)[0].vectors.tobytes() for mode, side in sides.items()}
+        assert len(set(alone.values())) == len(POOLINGS)
+        for mine in POOLINGS:
+            for other in POOLINGS:
+                found = encode([sides[mine], sides[other]], given)
+                assert [each.vectors.tobytes() for each in found] == [alone[mine], alone[other]]
+
+    def test_rows_are_computed_once_for_two_readouts(self, encoder, counted):
+        encode([pooled(encoder, "mean"), pooled(encoder, "cls")], texts(20))
+        assert len(counted) == 20
+
+    def test_a_longer_reading_costs_only_the_texts_that_were_cut(self, encoder, counted):
+        """Of four texts one has more than 16 tokens."""
+        given = ["the flow", "a wing", "the " * 10, "the " * 30]
+        short, long = (encoder(f"[input]\nmax_length = {length}\n").sides["document"] for length in (16, 48))
+        found = encode([short, long], given)
+        assert sorted(counted) == [4, 4, 12, 16, 32]
+        assert [each.tokens_lost.tolist() for each in found] == [[0, 0, 0, 16], [0, 0, 0, 0]]
+        assert found[0].vectors[:3].tobytes() == found[1].vectors[:3].tobytes()
+        assert found[0].vectors[3].tobytes() != found[1].vectors[3].tobytes()
+
+    def test_another_backbone_shares_nothing(self, encoder, tmp_path, counted):
+        other = save_tiny(tmp_path / "other", positions=64)
+        encode([encoder().sides["document"], encoder(folder=other).sides["document"]], texts(5))
+        assert len(counted) == 10
+
+    def test_a_prompt_left_out_by_one_readout_stays_in_the_other(self, encoder, tmp_path):
+        """The same tokens, the same rows; the readouts leave out a prompt of one, and of none."""
+        folder = save_tiny(tmp_path / "instructor", include_prompt=False)
+        prompted = encoder('[prompts]\ndocument = "the flow "\n', folder).sides["document"]
+        plain = encoder("", folder).sides["document"]
+        a, b = encode([prompted], ["wing heat"])[0], encode([plain], ["the flow wing heat"])[0]
+        assert a.items[0] != b.items[0] and a.vectors.tobytes() != b.vectors.tobytes()
+
+    def test_texts_are_tokenised_once_where_the_source_is_shared(self, encoder, monkeypatch):
+        mean, cls = pooled(encoder, "mean"), pooled(encoder, "cls")
+        monkeypatch.setattr(cls, "tokenise", lambda *_: pytest.fail("tokenised again"))
+        encode([mean, cls], texts(5))
+
+    def test_a_readout_that_raises_fails_alone(self, encoder, monkeypatch):
+        """The other one's vectors are there."""
+        mean, cls = pooled(encoder, "mean"), pooled(encoder, "cls")
+
+        def broken(features, excluded=0):
+            raise RuntimeError("no room")
+
+        monkeypatch.setattr(cls, "read_out", broken)
+        found = encode([mean, cls], texts(3))
+        assert found[0].failed == {} and np.isfinite(found[0].vectors).all()
+        assert found[1].failed == dict.fromkeys(range(3), "RuntimeError: no room")
+        assert np.isnan(found[1].vectors).all()
+
+
+class Memory(dict):
+    """Keeps pieces as a cache does."""
+
+    def get(self, key, items):
+        return {item: self[key, item] for item in items if (key, item) in self}
+
+    def put(self, key, pieces):
+        self.update({(key, item): piece for item, piece in pieces.items()})
+
+
+class TestKept:
+    def test_what_is_kept_is_not_computed_again(self, encoder, counted):
+        """Neither by the same encoder nor by another with the same keys."""
+        kept, given = Memory(), texts(10)
+        first = encode([encoder().sides["document"]], given, kept)[0]
+        counted.clear()
+        again = encode([encoder().sides["document"]], given[::-1], kept)[0]
+        assert counted == [] and again.vectors[::-1].tobytes() == first.vectors.tobytes()
+
+    def test_another_readout_or_runtime_is_computed(self, encoder, counted):
+        kept, given = Memory(), texts(4)
+        side = pooled(encoder, "mean")
+        encode([side], given, kept)
+        counted.clear()
+        encode([pooled(encoder, "cls")], given, kept)
+        assert len(counted) == 4
+        side.keys = replace(side.keys, vector="0" * 64)
+        encode([side], given, kept)
+        assert len(counted) == 8
+
+    def test_what_failed_is_not_kept(self, encoder, monkeypatch):
+        kept, side = Memory(), encoder().sides["document"]
+
+        def broken(*_):
+            raise RuntimeError("no")
+
+        monkeypatch.setattr(side, "rows", broken)
+        assert encode([side], ["the flow"], kept)[0].failed and not kept
+
+    def test_what_is_kept_is_what_is_given(self, encoder):
+        """A piece from elsewhere comes out as it was put in."""
+        side, kept = encoder().sides["document"], Memory()
+        [item] = encode([side], ["the flow"])[0].items
+        kept.put(side.keys.vector, {item: Piece(np.full((1, 32), 7, dtype=np.float32))})
+        assert (encode([side], ["the flow"], kept)[0].vectors == 7).all()
