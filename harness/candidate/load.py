@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from harness.candidate.backend import backed
 from harness.candidate.bi import load_bi
 from harness.candidate.encoder import Encoder
 from harness.errors import Misconfigured
@@ -12,7 +13,7 @@ LOADERS: Mapping[str, Callable[[Release, Prompts], Encoder]] = {"bi": load_bi}
 
 
 def load(release: Release, prompts: Prompts) -> Encoder:
-    """The loaded encoder of a release that keeps something of every query and document.
+    """The loaded encoder of a release that keeps something of every query and document, all of it in torch.
 
     Raises Stopped where the libraries cannot load it, NotAdmitted where what they load isn't what the release means,
     Misconfigured for an interaction that encodes no texts and for a maximum length that leaves no room for text.
@@ -24,3 +25,8 @@ def load(release: Release, prompts: Prompts) -> Encoder:
             mend="Only such a release has vectors.",
         )  # fmt: skip
     return LOADERS[kind](release, prompts)
+
+
+def load_to_run(release: Release, prompts: Prompts) -> Encoder:
+    """As `load`, with the rows from the release's backend. Raises NotAdmitted for one that isn't proven."""
+    return backed(release, load(release, prompts))

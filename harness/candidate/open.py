@@ -34,7 +34,7 @@ def positions(config: Any) -> int:
 
 def keys(release: Release, side: Side, prompt: str) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included."""
-    found, on = item_keys(release.manifest.meaning, side), dict(runtime())
+    found, on = item_keys(release.manifest.meaning, side), dict(runtime(release.backend))
     return Keys(
         source=digest({"source": found.source, "prompt": prompt}),
         rows=digest({"rows": found.rows, "runtime": on}),

@@ -8,9 +8,15 @@ from typing import Literal
 
 from harness.identity import Json
 
+# What runs a graph, by backend.
+LIBRARIES = {"onnx": "onnxruntime", "openvino": "openvino"}
 
-def runtime() -> Mapping[str, Json]:
-    """What computes, as far as it can change a bit of an output. The number of threads cannot."""
+
+def runtime(backend: str | None = None) -> Mapping[str, Json]:
+    """What computes, as far as it can change a bit of an output. The number of threads cannot.
+
+    `backend`: what makes the contextual rows, torch where None.
+    """
     go_offline()
     import torch
 
@@ -20,6 +26,7 @@ def runtime() -> Mapping[str, Json]:
         "unit": torch.cuda.get_device_name() if on == "cuda" else torch.backends.cpu.get_cpu_capability(),
         "dtype": "float32",
         **{name: version(name) for name in ("sentence-transformers", "transformers", "tokenizers", "torch", "numpy")},
+        **({} if backend is None else {"backend": backend, LIBRARIES[backend]: version(LIBRARIES[backend])}),
     }
 
 

@@ -39,7 +39,8 @@ class Model(BaseModel):
     """Where the model folder is: `package:NAME/FOLDER`, `path:FOLDER` from the release's own, `hf:ORG/NAME@COMMIT`.
 
     `revision` and `task_revision` are whatever names the training; `visibility` and `final_norm` are asked for where
-    the architecture is not one that this version knows.
+    the architecture is not one that this version knows. `quantised`: weights of matrix products in eight bits, blocks
+    of 32 sharing a scale, as the ONNX backend has them; another model than the folder's, so part of what it means.
     """
 
     model_config = Strict
@@ -49,6 +50,7 @@ class Model(BaseModel):
     task_revision: Text | None = None
     visibility: Literal["bidirectional", "causal", "causal-made-bidirectional"] | None = None
     final_norm: bool | None = None
+    quantised: Literal["int8"] | None = None
 
     @field_validator("source")
     @classmethod
@@ -169,11 +171,11 @@ class CalibratorFile(BaseModel):
 
 
 class Runtime(BaseModel):
-    """What the release says that it runs on."""
+    """What the release says that it runs on. `backend`: what makes contextual rows, torch unless said."""
 
     model_config = Strict
 
-    backend: Text | None = None
+    backend: Literal["torch", "onnx", "openvino"] | None = None
     device: Text | None = None
     parameters: Text | None = None
     compute: Text | None = None
@@ -287,6 +289,8 @@ class ReleaseDefinition(BaseModel):
     def _whole(self) -> "ReleaseDefinition":
         if self.parent == self.name:
             raise ValueError("a release cannot be its own `parent`")
+        if self.model is not None and self.model.quantised and self.runtime.backend != "onnx":
+            raise ValueError('`quantised` weights need [runtime] backend = "onnx"')
         origins = ORIGINS[self.interaction]
         every = {origin for some in ORIGINS.values() for origin in some}
         there = [origin for origin in sorted(every) if getattr(self, origin) is not None]

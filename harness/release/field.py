@@ -47,6 +47,7 @@ _ENTERS: Mapping[Kind | None, str] = {
     Kind.CONTEXTUAL: """
         towers.*.artifact.architecture  towers.*.artifact.model_type  towers.*.artifact.config
         towers.*.artifact.backbone.*  towers.*.artifact.adapter.*  towers.*.artifact.visibility
+        towers.*.artifact.quantised
         towers.*.state.layers  towers.*.state.mixture  towers.*.state.scale  towers.*.state.final_norm
         towers.*.state.axes  towers.*.state.width
     """,

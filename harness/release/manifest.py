@@ -24,8 +24,9 @@ class Artifact(BaseModel):
 
     `head` is what turns contextual rows straight into scores, as `FILE#GROUP` where a file holds more than it; the
     weights of what makes a vector are its projections'. `config` is the model's configuration without what is said
-    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `visibility` is which
-    positions a row may attend to. `revision` and `task_revision` as declared.
+    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `quantised`: how the weights
+    are rounded before they are used. `visibility` is which positions a row may attend to. `revision` and
+    `task_revision` as declared.
     """
 
     model_config = Strict
@@ -36,6 +37,7 @@ class Artifact(BaseModel):
     backbone: dict[str, Digest]
     adapter: dict[str, Digest]
     head: dict[str, Digest]
+    quantised: Literal["int8"] | None
     visibility: Literal["bidirectional", "causal", "causal-made-bidirectional"]
     revision: str | None
     task_revision: str | None

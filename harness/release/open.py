@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, Stopped
 from harness.file.toml import read_toml
@@ -69,6 +70,17 @@ class Release:
         if self.definition.input.window is not None:
             return "a release that reads texts in windows"
         return "a release whose scores have a temperature" if self.definition.score.temperature is not None else None
+
+    @property
+    def backend(self) -> Literal["onnx", "openvino"] | None:
+        """What makes its contextual rows in place of torch; None for torch."""
+        backend = self.definition.runtime.backend
+        return None if backend == "torch" else backend
+
+    @property
+    def quantised(self) -> Literal["int8"] | None:
+        """How its weights are rounded; None for float32."""
+        return None if self.definition.model is None else self.definition.model.quantised
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
         """The prompts on one suite; None where its texts aren't queries and documents, or it has none of its own."""

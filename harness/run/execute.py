@@ -62,4 +62,4 @@ def runtime_of(release: Release) -> dict[str, Json]:
         return {}
     from harness.candidate.runtime import runtime
 
-    return dict(runtime())
+    return dict(runtime(release.backend))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
-from harness.candidate.load import load
+from harness.candidate.load import load_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
@@ -94,7 +94,7 @@ def _load(release: Release, suite: Suite) -> Encoder:
             expected="a release that encodes queries and documents",
             mend="Record the release's outputs instead.",
         )
-    return load(release, prompts)
+    return load_to_run(release, prompts)
 
 
 def _index(

@@ -17,6 +17,7 @@ from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
 
 if TYPE_CHECKING:
+    from harness.candidate.encoder import Encoder
     from harness.candidate.parity import Parity
 
 
@@ -136,6 +137,7 @@ def _markers(opened: Release) -> Iterator[Check]:
 
 
 def _encoder(opened: Release) -> Iterator[Check]:
+    from harness.candidate.backend import backed
     from harness.candidate.load import load
     from harness.candidate.parity import parity
     from harness.candidate.probe import probe_texts, probes
@@ -144,6 +146,12 @@ def _encoder(opened: Release) -> Iterator[Check]:
     if opened.bi is None or prompts is None:
         return
     encoder = load(opened, prompts)
+    if opened.backend is not None:
+        checks = list(_backend(opened, encoder))
+        yield from checks
+        if not all(check.ok for check in checks):
+            return
+        encoder = backed(opened, encoder)
     yield _parity(parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value)))
     for probe in probes(encoder, opened.manifest):
         relied = "" if probe.fatal else " (not relied on)"
@@ -151,6 +159,21 @@ def _encoder(opened: Release) -> Iterator[Check]:
         yield Check(
             f"probe: {probe.name}", probe.ok or not probe.fatal, found + (relied if not probe.ok else ""),
             f"at most {probe.tolerance:g}", "" if probe.ok else "Serve texts only as they are arranged here.",
+        )  # fmt: skip
+
+
+def _backend(opened: Release, encoder: "Encoder") -> Iterator[Check]:
+    """Rows made by another backend are those of the library, or those of a model that means itself."""
+    from harness.candidate.backend import faults, prove
+
+    records = prove(opened, encoder)
+    for (name, fault), record in zip(faults(opened, encoder).items(), records, strict=True):
+        read = f"padding on the {' and '.join(record.padding_sides)}, at most {record.max_length} tokens"
+        yield Check(
+            f"backend: {record.backend}, {name}", fault is None,
+            fault or f"largest difference {record.largest_difference:.2g}; {read}",
+            "rows in eight bits" if record.quantised else f"rows within {record.tolerance:g} of the library's",
+            "" if fault is None else "Delete the export beside release.toml to have it made again, or run on torch.",
         )  # fmt: skip
 
 

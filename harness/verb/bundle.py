@@ -123,5 +123,6 @@ def _side(release: Release, ran: read.ReleaseRecord) -> Json:
         "manifest": release.manifest.model_dump(mode="json", by_alias=True),
         "nodes": as_tuple(release).graph.as_record(),
         "runtime": json.loads(ran.runtime),
+        "exports": {file.name: json.loads(file.read_bytes()) for file in sorted(release.folder.glob("export/*.json"))},
         "definition": (release.folder / DEFINITION).read_text(encoding="utf-8"),
     }

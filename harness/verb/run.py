@@ -83,7 +83,7 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
                 f"candidate {mine.folder} and parent {other.folder}", found=f"one name, {mine.name!r}",
                 expected="two names", mend="Rename one of them in its release.toml.",
             )  # fmt: skip
-        if other.content_id == mine.content_id:
+        if (other.content_id, other.backend) == (mine.content_id, mine.backend):
             raise Misconfigured(
                 f"candidate {mine.name!r} and parent {other.name!r}",
                 found=f"one content, {mine.content_id[:16]}",

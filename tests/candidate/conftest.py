@@ -98,7 +98,7 @@ NOTHING = "0" * 64
 TINY_TOWER: dict[str, Any] = {
     "artifact": {
         "architecture": "BertModel", "model_type": "bert", "config": NOTHING, "backbone": {}, "adapter": {},
-        "head": {}, "visibility": "bidirectional", "revision": None, "task_revision": None,
+        "head": {}, "quantised": None, "visibility": "bidirectional", "revision": None, "task_revision": None,
     },
     "input": {
         "tokenizer": {"tokenizer.json": NOTHING}, "normaliser": None, "lower_case": True, "max_length": 48,

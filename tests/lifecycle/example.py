@@ -22,7 +22,7 @@ def tower(sides: Iterable[str], family: str = "pooled", weights: str = "backbone
             "architecture": "BertModel", "model_type": "bert", "config": sha("config"),
             "backbone": {"model.safetensors": sha(weights)}, "adapter": {},
             "head": {} if family in ("pooled", "rows") else {"model.safetensors#classifier": sha("head")},
-            "visibility": "bidirectional", "revision": None, "task_revision": None,
+            "quantised": None, "visibility": "bidirectional", "revision": None, "task_revision": None,
         },
         "input": {
             "tokenizer": {"tokenizer.json": sha("tokenizer")}, "normaliser": {"type": "BertNormalizer"},

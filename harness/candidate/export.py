@@ -1,0 +1,174 @@
+"""A side's contextual rows as an ONNX graph, and the record of what was exported, from what, and how far it is proven.
+
+The graph ends at the rows: pooling, projections and normalisation stay outside and are named in the record, beside the
+mask that says which rows are a text's.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.candidate.runtime import said
+from harness.candidate.side import SideEncoder
+from harness.errors import Misconfigured, Stopped
+from harness.file.whole import write_bytes
+from harness.identity import canonical_json
+
+Backend: TypeAlias = Literal["onnx", "openvino"]
+Quantised: TypeAlias = Literal["int8"]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+OPSET = 20
+ROWS, MASK = "token_embeddings", "attention_mask"
+# Weights that share a scale.
+BLOCK = 32
+NEEDED = {"onnx": ("onnx", "onnxscript", "onnxruntime"), "openvino": ("onnx", "onnxscript", "openvino")}
+
+
+class Export(BaseModel):
+    """What an exported graph is and what was proven of it; anything else is refused.
+
+    `of`: the key of the rows it stands for. Axes by input and output. `mask`: which of the output's rows are a text's.
+    `outside`: the modules that read the rows, by class. `largest_difference` of a text's rows from those of the
+    library, relative to their largest value, over all of `padding_sides` and lengths up to `max_length`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+    schema_: Annotated[Literal["harness.export.v1"], Field(alias="schema")]
+    backend: Backend
+    model: Digest
+    of: Digest
+    quantised: Quantised | None
+    opset: int
+    inputs: dict[str, list[str]]
+    output: dict[str, list[str]]
+    kind: Literal["rows"]
+    mask: str
+    outside: list[str]
+    max_length: int
+    padding_sides: list[Literal["left", "right"]]
+    versions: dict[str, str]
+    tolerance: float
+    largest_difference: float
+
+
+def record_path(folder: Path, side: str, backend: str) -> Path:
+    return folder / "export" / f"{side}.{backend}.json"
+
+
+def graph_path(folder: Path, side: str) -> Path:
+    return folder / "export" / f"{side}.onnx"
+
+
+def read_record(file: Path) -> Export | None:
+    """The record of an export; None where there is none. Raises Misconfigured for one that cannot be read."""
+    if not file.is_file():
+        return None
+    try:
+        return Export.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Misconfigured(
+            str(file), found=f"{'.'.join(str(key) for key in first['loc'])}: {first['msg']}",
+            expected="the record of an export as `harness admit` writes it",
+            mend="Delete it and admit the release again.",
+        ) from error  # fmt: skip
+
+
+def write_record(file: Path, record: Export) -> None:
+    write_bytes(file, canonical_json(record.model_dump(by_alias=True)) + b"\n")
+
+
+def require(backend: Backend) -> None:
+    """Raises Misconfigured where a backend's packages are not installed."""
+    import importlib.util
+
+    lacking = [name for name in NEEDED[backend] if importlib.util.find_spec(name) is None]
+    if lacking:
+        raise Misconfigured(
+            f"[runtime] backend = {backend!r}", found=f"no package {', '.join(lacking)}", expected="all of them",
+            mend=f"Install them: pip install 'retrieval-harness[{backend}]'.",
+        )  # fmt: skip
+
+
+def inputs_of(side: SideEncoder) -> Sequence[str]:
+    """What the encoder reads, by the tokenizer's names."""
+    return tuple(side.tokenizer.model_input_names)
+
+
+def export_rows(side: SideEncoder, file: Path, quantised: Quantised | None) -> None:
+    """Writes the graph from token IDs, masks and segments to rows, whole or not at all.
+
+    `int8`: the weights of matrix products in 8 bits, blocks of 32 sharing a scale; activations stay float32, so that a
+    text's rows do not depend on its company. Raises Stopped where the exporter cannot.
+    """
+    import torch
+
+    names = inputs_of(side)
+
+    class Rows(torch.nn.Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, *arguments: Any) -> Any:
+            return self.inner(dict(zip(names, arguments, strict=True)))[ROWS]
+
+    batch, width = torch.export.Dim("batch"), torch.export.Dim("width", max=side.widest)
+    shape = (2, min(8, side.widest))
+    example = tuple(torch.ones(shape, dtype=torch.long) for _ in names)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                Rows(side.modules[0]).eval(), example, dynamo=True, verbose=False, opset_version=OPSET,
+                dynamic_shapes=(tuple({0: batch, 1: width} for _ in names),), input_names=list(names),
+                output_names=[ROWS],
+            )  # fmt: skip
+        if program is None:
+            raise RuntimeError("the exporter gave nothing")
+        if quantised is None:
+            program.save(str(beside))
+        else:
+            _quantise(program.model_proto, beside)
+    except Exception as error:
+        beside.unlink(missing_ok=True)
+        raise Stopped(
+            f"model {side.folder}", found=f"it cannot be exported ({said(error)})", expected="an ONNX graph",
+            mend='Run it with [runtime] backend = "torch".',
+        ) from error  # fmt: skip
+    beside.replace(file)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's advice on packages and names that nothing here needs."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _quantise(model: Any, file: Path) -> None:
+    from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
+
+    quantiser = MatMulNBitsQuantizer(model, bits=8, block_size=BLOCK, is_symmetric=True, accuracy_level=1)
+    quantiser.process()
+    quantiser.model.save_model_to_file(str(file))
+
+
+def as_arrays(features: dict[str, Any], names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    return {name: features[name].cpu().numpy() for name in names}
