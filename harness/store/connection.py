@@ -20,11 +20,7 @@ QUIET: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",
     "autoinstall_known_extensions": "false",
 }
-SEALED: dict[str, str | bool | int | float | list[str]] = {
-    **QUIET,
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-}
+SEALED: dict[str, str | bool | int | float | list[str]] = {**QUIET, "enable_external_access": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,7 @@ class Store:
 
     def _connect(self, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         try:
-            return duckdb.connect(str(self.path), read_only=read_only, config=SEALED if read_only else QUIET)
+            return connect(str(self.path), read_only=read_only, sealed=read_only)
         except duckdb.Error as refusal:
             if "Could not set lock" in str(refusal) or isinstance(refusal, duckdb.ConnectionException):
                 raise Stopped(
@@ -131,6 +127,18 @@ class Store:
                 expected="a DuckDB file that this version can open",
                 mend="Move the file away (a run writes a new one), or name another store with --store.",
             ) from refusal
+
+
+def connect(path: str = ":memory:", *, read_only: bool = False, sealed: bool) -> Connection:
+    """A connection that draws no progress bars on stderr; a `sealed` one reaches nothing but the store."""
+    connection = duckdb.connect(path, read_only=read_only, config=SEALED if sealed else QUIET)
+    # A second reader in one process finds the configuration locked by the first, as it is to be.
+    if connection.execute("SELECT current_setting('lock_configuration')").fetchall() == [(True,)]:
+        return connection
+    connection.execute("SET enable_progress_bar = false")
+    if sealed:
+        connection.execute("SET lock_configuration = true")
+    return connection
 
 
 def _script(name: str) -> str:

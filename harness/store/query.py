@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from harness.errors import Misconfigured
-from harness.store.connection import SEALED, Store
+from harness.store.connection import Store, connect
 
 # Seconds after which a slice's condition is given up: a recursive one may never end.
 LONGEST_CONDITION = 60.0
@@ -59,7 +59,7 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
     position = "#" * (1 + max(map(len, attributes), default=0))  # a name that no attribute has
     columns: dict[str, object] = {position: range(len(case_ids)), **attributes}
     arrays = {name: pa.array(list(values)) for name, values in columns.items()}  # type: ignore[call-overload]
-    connection = duckdb.connect(config=SEALED)
+    connection = connect(sealed=True)
     try:
         where.encode("utf-8")
         connection.register("cases", pa.table(arrays))

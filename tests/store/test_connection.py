@@ -156,6 +156,16 @@ class TestWhoMayOpenIt:
             pass
 
 
+class TestSilence:
+    def test_no_query_draws_a_progress_bar(self, small: Store) -> None:
+        """Neither while a store is written nor while it is read, however long it takes."""
+        asked = "SELECT current_setting('enable_progress_bar')"
+        with small.reading() as connection:
+            assert connection.execute(asked).fetchall() == [(False,)]
+        with small.writing() as connection:
+            assert connection.execute(asked).fetchall() == [(False,)]
+
+
 class TestAnotherVersion:
     @pytest.mark.parametrize(
         "change",
