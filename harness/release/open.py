@@ -97,12 +97,13 @@ class Release:
 @dataclass(frozen=True, slots=True)
 class Inspection:
     """All that can be said of a release's folder without running it. `manifest` is None where it can't be described;
-    why it can't is then among the checks.
+    why it can't is then among the checks. `model_folder` is None for a release without a model of its own.
     """
 
     definition: ReleaseDefinition
     manifest: Manifest | None
     checks: tuple[Check, ...]
+    model_folder: Path | None = None
 
 
 def open_release(folder: Path, *, download: bool = False) -> Release:
@@ -129,8 +130,8 @@ def inspect_release(folder: Path, *, download: bool = False) -> Inspection:
     try:
         manifest = describe(definition, model, beside)
     except NotAdmitted as refusal:
-        return Inspection(definition, None, (refused(refusal), *folder_findings(model)))
-    return Inspection(definition, manifest, findings(manifest, model))
+        return Inspection(definition, None, (refused(refusal), *folder_findings(model)), model.path)
+    return Inspection(definition, manifest, findings(manifest, model), model.path)
 
 
 def _opened(folder: Path, download: bool, above: tuple[Path, ...]) -> Release:

@@ -11,10 +11,17 @@ from harness.lifecycle.invalidation import calibration_key
 from harness.lifecycle.requirement import proven_state
 from harness.lifecycle.state import State, advance
 from harness.release.admit import Check
+from harness.release.manifest import Manifest
 from harness.release.open import Release, inspect_release, open_release
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
+
+# What these say of the weights is all that can be said of them.
+UNSAFE_TO_LOAD = (
+    "files-there", "files-whole", "weights-there", "weights-safe", "weights-readable", "no-remote-code",
+    "adapter-merged",
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from harness.candidate.encoder import Encoder
@@ -55,6 +62,7 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
     inspection = inspect_release(folder, download=download)
     checks = inspection.checks
     if not all(check.ok for check in checks):
+        checks = (*checks, *_complete(inspection.model_folder, inspection.manifest, checks))
         return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
     return admit_release(open_release(folder, download=download), checks)
 
@@ -62,7 +70,11 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
     with doing(f"proving {opened.name} against the reference"):
-        checks = (*checks, *_calibrated(opened), *_proofs(opened))
+        complete = tuple(_complete(opened.model_folder, opened.manifest, checks))
+        checks = (*checks, *_calibrated(opened), *complete)
+        # A model with made-up weights proves nothing.
+        if all(check.ok for check in complete):
+            checks = (*checks, *_proofs(opened))
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
@@ -99,6 +111,15 @@ def _calibrated(opened: Release) -> Iterator[Check]:
         "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
         f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
     )  # fmt: skip
+
+
+def _complete(folder: Path | None, manifest: Manifest | None, checks: tuple[Check, ...]) -> Iterator[Check]:
+    """Whether the weights are all there, where the library may be given the folder at all."""
+    if folder is None or manifest is None or any(check.name in UNSAFE_TO_LOAD and not check.ok for check in checks):
+        return
+    from harness.candidate.completeness import completeness
+
+    yield completeness(folder, manifest)
 
 
 def _proofs(opened: Release) -> Iterator[Check]:

@@ -10,6 +10,8 @@ import harness
 from harness.errors import Misconfigured, NotAdmitted, NotFound
 from harness.lifecycle.state import State
 
+from ..candidate.conftest import save_tiny
+from ..candidate.test_completeness import change
 from .conftest import Project
 from .test_live import release, suite
 
@@ -119,6 +121,28 @@ class TestAdmit:
         monkeypatch.setattr("harness.candidate.parity.parity.__defaults__", (0.0,))
         with pytest.raises(NotAdmitted, match="parity"):
             harness.run("live", candidate="mean", parent="short")
+
+
+class TestBrokenFolder:
+    """A folder that the libraries would refuse, or load with something made up in it, is refused by name."""
+
+    @pytest.fixture
+    def tiny(self, here: Path) -> Path:
+        save_tiny(here / "saved")
+        harness.describe("saved/model", name="tiny")
+        return here / "saved" / "model"
+
+    def broken(self) -> set[str]:
+        return {check.name for check in harness.admit("tiny").checks if not check.ok}
+
+    def test_as_it_was_saved_nothing_is_broken(self, tiny: Path) -> None:
+        assert self.broken() == set()
+
+    def test_a_missing_tensor_is_no_parity_of_random_numbers(self, tiny: Path) -> None:
+        change(tiny, lambda tensors: tensors.pop("encoder.layer.0.attention.output.LayerNorm.bias"))
+        found = harness.admit("tiny")
+        assert self.broken() == {"weights-complete"}
+        assert found.state is State.DRAFT and "parity" not in {check.name for check in found.checks}
 
 
 @with_minilm
