@@ -4,6 +4,7 @@ from harness.errors import NotAdmitted
 from harness.release.admit.check import Check, refused
 from harness.release.admit.files import folder_findings
 from harness.release.admit.meaning import label_findings, meaning_findings, prompt_findings
+from harness.release.admit.shape import shape_findings
 from harness.release.admit.tower import see, tower_findings
 from harness.release.admit.training import training_findings
 from harness.release.folder import ModelFolder
@@ -24,6 +25,7 @@ def findings(manifest: Manifest, folder: ModelFolder | None) -> tuple[Check, ...
     try:
         towers = see(manifest, folder)
         found += tower_findings(towers)
+        found += shape_findings(towers)
         found += prompt_findings(manifest, folder)
     except NotAdmitted as refusal:
         return (*found, refused(refusal))

@@ -58,45 +58,46 @@ def tower_findings(towers: tuple[Seen, ...]) -> tuple[Check, ...]:
     """The invariants that need a folder's files beside the manifest, each over all towers."""
     mend = "Restore the files: they don't belong together."
     return (
-        _over(towers, "tokenizer-there", _no_tokenizer, "the files of a tokenizer", "Fetch the tokenizer's files."),
-        _over(
+        over(towers, "tokenizer-there", _no_tokenizer, "the files of a tokenizer", "Fetch the tokenizer's files."),
+        over(
             towers, "special-ids-exist", _special, "every special token in the tokenizer, below the embeddings' rows",
             "Restore the tokenizer's files: they name tokens that it does not have.",
         ),
-        _over(
+        over(
             towers, "padding-id", _padding, "a padding token of one ID in tokenizer and configuration",
             "Set `pad_token_id` in config.json to the tokenizer's padding token, as the head was trained.",
         ),
-        _over(
+        over(
             towers, "embedding-rows", _vocabulary, "no more tokens than rows of the embeddings",
             "Restore tokenizer or weights: one of them is another model's.",
         ),
-        _over(towers, "embedding-width", _width, "the configuration's width in the weights", mend),
-        _over(towers, "layers-there", _layers, "as many layers in the weights as in the configuration", mend),
-        _over(towers, "pooling-width", _pooling, "the width of the model's rows", mend),
-        _over(towers, "projection-shapes", _shapes, "the shapes that the configuration says", mend),
-        _over(
+        over(towers, "embedding-width", _width, "the configuration's width in the weights", mend),
+        over(towers, "layers-there", _layers, "as many layers in the weights as in the configuration", mend),
+        over(towers, "pooling-width", _pooling, "the width of the model's rows", mend),
+        over(towers, "projection-shapes", _shapes, "the shapes that the configuration says", mend),
+        over(
             towers, "length-within-positions", _positions, "no more tokens than positions",
             "Lower [input] max_length, or restore the file that says the length.",
         ),
-        _over(
+        over(
             towers, "mask-source", _mask, "an attention mask from the tokenizer",
             "Add `attention_mask` to `model_input_names` in tokenizer_config.json.",
         ),
-        _over(
+        over(
             towers, "head-weights", _head, "weights for every map of the head, one row for each number",
             "Fetch the weights of the model with its head; the library would make a head of random numbers.",
         ),
-        _over(
+        over(
             towers, "row-tokens-exist", _row_tokens, "tokens that the tokenizer has",
             "Restore the tokenizer, or the list of tokens.",
         ),
     )  # fmt: skip
 
 
-def _over(
+def over(
     towers: tuple[Seen, ...], name: str, faults: Callable[[Seen], Iterator[str]], expected: str, mend: str
 ) -> Check:
+    """One check over all towers, each fault with its tower's name where there are several."""
     several = len(towers) > 1
     found = [f"{seen.name}: {fault}" if several else fault for seen in towers for fault in faults(seen)]
     return listed(name, dict.fromkeys(found), sound="holds", expected=expected, mend=mend)
@@ -176,12 +177,15 @@ def _shapes(seen: Seen) -> Iterator[str]:
             if "#" in file or step.kind not in ("dense", "layer-norm"):
                 continue
             tensors = all_tensors(seen.folder, PurePosixPath(file).parent)
-            weight = tensors.get("linear.weight" if step.kind == "dense" else "norm.weight")
+            name = "linear" if step.kind == "dense" else "norm"
+            weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
             shape = (step.width_out, step.width_in) if step.kind == "dense" else (step.width_out,)
             if tensors and (weight is None or weight.shape != shape):
                 yield f"{file} has the shape {None if weight is None else list(weight.shape)}, not {list(shape)}"
-            if tensors and step.kind == "dense" and ("linear.bias" in tensors) != step.bias:
-                yield f"{file} has {'a' if 'linear.bias' in tensors else 'no'} bias, unlike its configuration"
+            if tensors and (bias is not None) != step.bias:
+                yield f"{file} has {'no' if bias is None else 'a'} bias, unlike its configuration"
+            elif bias is not None and bias.shape != (step.width_out,):
+                yield f"{file} has a bias of the shape {list(bias.shape)}, not {[step.width_out]}"
 
 
 def _positions(seen: Seen) -> Iterator[str]:
