@@ -5,10 +5,10 @@ that is proven against the reference is then that same model.
 """
 
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
-from harness.candidate.bi import go_offline
+from harness.candidate.runtime import go_offline
 from harness.release.admit import Check
 from harness.release.manifest import Manifest, Tower
 
@@ -38,9 +38,7 @@ def completeness(folder: Path, manifest: Manifest) -> Check:
     """
     faults: dict[str, None] = {}
     for name, tower in manifest.meaning.towers.items():
-        source = manifest.evidence.sources.get(f"towers.{name}.artifact.config", "config.json#")
-        place = PurePosixPath(source.partition("#")[0]).parent
-        faults |= dict.fromkeys(_faults(folder / place, tower))
+        faults |= dict.fromkeys(_faults(folder / manifest.place(name), tower))
     found = list(faults)
     if not found:
         return Check(NAME, True, "every tensor is the files' own", EXPECTED)

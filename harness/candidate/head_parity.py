@@ -5,7 +5,7 @@ manifest's; the maps' weights are read from the files that it names.
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from harness.candidate.runtime import go_offline
 from harness.errors import HarnessError, NotAdmitted
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
-from harness.release.describe.split import is_of
+from harness.release.describe.heads import groups_of
+from harness.release.describe.split import is_of, split, weight_files
+from harness.release.folder import read_folder
 from harness.release.manifest import Manifest, Tower
 
 CLASSES = {
@@ -43,7 +45,8 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
     """
     [tower] = manifest.meaning.towers.values()
     try:
-        maps = [_map(tower, at, folder) for at in range(len(tower.readout.projections))]
+        tensors = _head(tower, folder)
+        maps = [_map(tower, at, tensors) for at in range(len(tower.readout.projections))]
         found = {
             name: relative_difference(logits, _computed(rows, tower, maps))
             for name, rows, logits in _answers(folder, tower, texts)
@@ -96,16 +99,33 @@ def _computed(rows: NDArray[np.float32], tower: Tower, maps: list[Dense | LayerN
     return np.array(result[0] if tower.readout.family == "cls-head" else result)
 
 
-def _map(tower: Tower, at: int, folder: Path) -> Dense | LayerNorm:
-    """One step with its weights, found in its group by their shape; of two alike, the one that stands at its place."""
+def _head(tower: Tower, folder: Path) -> Mapping[str, Mapping[str, NDArray[np.float32]]]:
+    """By module, the tensors of what turns rows into numbers; a pooler counts as a part of it.
+
+    Raises NotAdmitted where they are not those of the manifest.
+    """
     from safetensors.torch import load_file  # NumPy has no bfloat16
 
+    model, place, groups = read_folder(folder), PurePosixPath(), groups_of(tower)
+    if split(model, place, groups).head.value != tower.artifact.head:
+        raise NotAdmitted(
+            "artifact.head", found="other weights, or none", expected=f"tensors with the digest {tower.artifact.head}",
+            mend="Describe the model folder again, as it is now.",
+        )  # fmt: skip
+    every = {
+        name: each.float().numpy()
+        for file in weight_files(model, place)
+        for name, each in load_file(folder / file).items()
+        if any(is_of(group, name) for group in groups)
+    }
+    return {group: {name: each for name, each in every.items() if is_of(group, name)} for group in groups}
+
+
+def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float32]]]) -> Dense | LayerNorm:
+    """One step with its weights, found in its group by their shape; of two alike, the one that stands at its place."""
     said = tower.readout.projections[at]
     wanted = (said.width_out, said.width_in)
-    # What goes straight into a score is the artifact's head; a pooler counts as a part of it.
-    for key in said.weights or tower.artifact.head:
-        file, _, group = key.partition("#")
-        named = {name: each.float().numpy() for name, each in load_file(folder / file).items() if is_of(group, name)}
+    for named in head.values():
         fitting = sorted(name for name, each in named.items() if name.endswith(".weight") and each.shape == wanted)
         if said.kind in ("dense", "pooler") and fitting:
             name = fitting[min(at, len(fitting) - 1)]

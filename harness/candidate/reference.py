@@ -1,16 +1,17 @@
 """From what a manifest says of a tower to the reference's recipe, with the weights that it names."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import NotAdmitted
-from harness.identity import file_digest
 from harness.readout.projection import Dense, LayerNorm
 from harness.readout.reference import DENOMINATORS, Denominator, Mode, Normalisation, Recipe
+from harness.release.describe.split import split, weight_files
+from harness.release.folder import read_folder
 from harness.release.manifest import Projection, Readout, Tower
 from harness.rows.mask import Counting
 
@@ -91,16 +92,22 @@ def _projection(said: Projection, folder: Path) -> Dense | LayerNorm:
 
 
 def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float32]]:
+    """Wherever in the folder they are: by their digest."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file  # NumPy has no bfloat16
 
+    if said.weights is None:
+        return {}
+    model = read_folder(folder)
+    # A module's folder before the whole model's.
+    places = sorted({PurePosixPath(file).parent for file in model.files}, key=lambda place: -len(place.parts))
+    place = next((place for place in places if split(model, place).backbone.value == said.weights), None)
+    if place is None:
+        raise refused("readout.projections", "other weights, or none", f"tensors with the digest {said.weights}")
     found: dict[str, NDArray[np.float32]] = {}
-    for name, known in said.weights.items():
-        path = folder / name
-        if not path.is_file() or file_digest(path) != known:
-            raise refused(f"readout.projections, {name}", "another file, or none", f"one with the digest {known}")
+    for name in weight_files(model, place):
         try:
-            found |= {key: weights.float().numpy() for key, weights in load_file(path).items()}
+            found |= {key: weights.float().numpy() for key, weights in load_file(folder / name).items()}
         except SafetensorError as error:
             raise refused(f"readout.projections, {name}", f"a broken file ({error})", "safetensors") from error
     return found

@@ -46,7 +46,7 @@ _ENTERS: Mapping[Kind | None, str] = {
     """,
     Kind.CONTEXTUAL: """
         towers.*.artifact.architecture  towers.*.artifact.model_type  towers.*.artifact.config
-        towers.*.artifact.backbone.*  towers.*.artifact.adapter.*  towers.*.artifact.visibility
+        towers.*.artifact.backbone  towers.*.artifact.adapter  towers.*.artifact.visibility
         towers.*.artifact.quantised
         towers.*.state.layers  towers.*.state.mixture  towers.*.state.scale  towers.*.state.final_norm
         towers.*.state.axes  towers.*.state.width
@@ -58,7 +58,7 @@ _ENTERS: Mapping[Kind | None, str] = {
         towers.*.readout.projections.*.kind  towers.*.readout.projections.*.width_in
         towers.*.readout.projections.*.width_out  towers.*.readout.projections.*.bias
         towers.*.readout.projections.*.activation  towers.*.readout.projections.*.residual
-        towers.*.readout.projections.*.weights.*
+        towers.*.readout.projections.*.weights
         towers.*.readout.normalisation.kind  towers.*.readout.normalisation.epsilon
         towers.*.readout.normalisation.stage  towers.*.readout.truncate_dim  towers.*.readout.renormalised
         towers.*.readout.max_active_dims  towers.*.readout.empty  towers.*.readout.dropout  towers.*.readout.stored
@@ -66,7 +66,7 @@ _ENTERS: Mapping[Kind | None, str] = {
     """,
     Kind.INDEX: "score.index  score.type",
     Kind.RAW_SCORE: """
-        towers.*.artifact.head.*
+        towers.*.artifact.head
         output.labels  output.null  output.transitions
         output.regression.units  output.regression.scale  output.regression.shift
         score.low  score.high  score.higher_is_better  score.sums_to  score.probability  score.activation

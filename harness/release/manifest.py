@@ -7,6 +7,7 @@ computes is `runtime`, and what the release is called is `identity`.
 No field has a default: what a folder does not say is asked for, and what does not apply is said to be null.
 """
 
+from pathlib import PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -20,13 +21,13 @@ ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared
 
 
 class Artifact(BaseModel):
-    """What was trained. Digests by path in the model folder; `adapter` weights count as the backbone's.
+    """What was trained. Digests of tensors (name, type, shape, bytes), whatever files they lie in; an `adapter` counts
+    as the backbone's.
 
-    `head` is what turns contextual rows straight into scores, as `FILE#GROUP` where a file holds more than it; the
-    weights of what makes a vector are its projections'. `config` is the model's configuration without what is said
-    elsewhere (labels, activation) and what says nothing about outputs (names, versions). `quantised`: how the weights
-    are rounded before they are used. `visibility` is which positions a row may attend to. `revision` and
-    `task_revision` as declared.
+    `head` is what turns contextual rows straight into scores; the weights of what makes a vector are its projections'.
+    `config` is the model's configuration without what is said elsewhere (labels, activation) and what says nothing
+    about outputs (names, versions). `quantised`: how the weights are rounded before they are used. `visibility` is
+    which positions a row may attend to. `revision` and `task_revision` as declared.
     """
 
     model_config = Strict
@@ -34,9 +35,9 @@ class Artifact(BaseModel):
     architecture: str
     model_type: str
     config: Digest
-    backbone: dict[str, Digest]
-    adapter: dict[str, Digest]
-    head: dict[str, Digest]
+    backbone: Digest | None
+    adapter: Digest | None
+    head: Digest | None
     quantised: Literal["int8"] | None
     visibility: Literal["bidirectional", "causal", "causal-made-bidirectional"]
     revision: str | None
@@ -120,7 +121,8 @@ class State(BaseModel):
 class Projection(BaseModel):
     """A linear map after the pooling (or of each row), in the order of the modules.
 
-    `residual`: what went in is added to what comes out. `weights` is empty where they are the artifact's head.
+    `residual`: what went in is added to what comes out. `weights`: the digest of its tensors, null where
+    they are the artifact's head.
     """
 
     model_config = Strict
@@ -131,7 +133,7 @@ class Projection(BaseModel):
     bias: bool
     activation: str
     residual: bool
-    weights: dict[str, Digest]
+    weights: Digest | None
 
 
 class Normalisation(BaseModel):
@@ -355,3 +357,8 @@ class Manifest(BaseModel):
     runtime: Runtime
     evidence: Evidence
     identity: Identity
+
+    def place(self, tower: str) -> PurePosixPath:
+        """Where in the model folder an encoder's configuration, tokenizer and weights are."""
+        source = self.evidence.sources.get(f"towers.{tower}.artifact.config", "config.json#")
+        return PurePosixPath(source.partition("#")[0]).parent

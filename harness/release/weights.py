@@ -3,12 +3,12 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from harness.identity import BLOCK, canonical_json
+from harness.identity import BLOCK, Json
 
 LONGEST_HEADER = 100_000_000
 
@@ -32,13 +32,10 @@ def tensors(path: Path) -> Mapping[str, Tensor] | None:
     return _tensors(path.resolve(), about.st_size, about.st_mtime_ns)
 
 
-def group_digest(path: Path, names: Iterable[str]) -> str:
-    """SHA-256 over some of a file's tensors, by name: neither their order in the file nor its metadata matters.
-
-    Raises KeyError for a name that is not in the file.
-    """
+def tensor_records(path: Path) -> Mapping[str, Json] | None:
+    """By name, a tensor's name, type, shape and SHA-256 over its bytes; None where the header cannot be read."""
     about = path.stat()
-    return _group_digest(path.resolve(), tuple(sorted(names)), about.st_size, about.st_mtime_ns)
+    return _tensor_records(path.resolve(), about.st_size, about.st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
@@ -68,19 +65,21 @@ def _tensors(path: Path, size: int, changed: int) -> Mapping[str, Tensor] | None
 
 
 @lru_cache(maxsize=256)
-def _group_digest(path: Path, names: tuple[str, ...], size: int, changed: int) -> str:
-    known = _tensors(path, size, changed) or {}
-    running = hashlib.sha256()
+def _tensor_records(path: Path, size: int, changed: int) -> Mapping[str, Json] | None:
+    known = _tensors(path, size, changed)
+    if known is None:
+        return None
+    found: dict[str, Json] = {}
     with path.open("rb") as stream:
-        for name in names:
-            tensor = known[name]
-            running.update(canonical_json([name, tensor.dtype, list(tensor.shape)]))
+        for name, tensor in sorted(known.items(), key=lambda item: item[1].start):
+            running = hashlib.sha256()
             stream.seek(tensor.start)
             left = tensor.end - tensor.start
             while left and (block := stream.read(min(BLOCK, left))):
                 running.update(block)
                 left -= len(block)
-    return running.hexdigest()
+            found[name] = [name, tensor.dtype, list(tensor.shape), running.hexdigest()]
+    return found
 
 
 # Bits of the exponent, all set in a number that isn't finite, by safetensors' name of the type.

@@ -4,13 +4,14 @@ import copy
 import importlib.util
 import json
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 
 from harness.candidate.load import load
-from harness.identity import file_digest
+from harness.release.describe.split import split
+from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
 from harness.release.open import open_release
 
@@ -97,8 +98,8 @@ def minilm():
 NOTHING = "0" * 64
 TINY_TOWER: dict[str, Any] = {
     "artifact": {
-        "architecture": "BertModel", "model_type": "bert", "config": NOTHING, "backbone": {}, "adapter": {},
-        "head": {}, "quantised": None, "visibility": "bidirectional", "revision": None, "task_revision": None,
+        "architecture": "BertModel", "model_type": "bert", "config": NOTHING, "backbone": None, "adapter": None,
+        "head": None, "quantised": None, "visibility": "bidirectional", "revision": None, "task_revision": None,
     },
     "input": {
         "tokenizer": {"tokenizer.json": NOTHING}, "normaliser": None, "lower_case": True, "max_length": 48,
@@ -165,8 +166,8 @@ def manifest_with(changes: dict[str, Any], base: dict[str, Any] = TINY_MANIFEST)
 
 def projection_of(folder: Path, place: str, kind: str, shape: tuple[int, int], **others: Any) -> dict[str, Any]:
     """The manifest's record of a Dense or LayerNorm module, by its folder."""
-    file = f"{place}/model.safetensors"
+    weights = split(read_folder(folder), PurePosixPath(place)).backbone.value
     return {
         "kind": kind, "width_in": shape[0], "width_out": shape[1], "bias": True, "activation": "identity",
-        "residual": False, "weights": {file: file_digest(folder / file)}, **others,
+        "residual": False, "weights": weights, **others,
     }  # fmt: skip

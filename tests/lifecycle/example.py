@@ -20,8 +20,8 @@ def tower(sides: Iterable[str], family: str = "pooled", weights: str = "backbone
     return {
         "artifact": {
             "architecture": "BertModel", "model_type": "bert", "config": sha("config"),
-            "backbone": {"model.safetensors": sha(weights)}, "adapter": {},
-            "head": {} if family in ("pooled", "rows") else {"model.safetensors#classifier": sha("head")},
+            "backbone": sha(weights), "adapter": None,
+            "head": None if family in ("pooled", "rows") else sha("head"),
             "quantised": None, "visibility": "bidirectional", "revision": None, "task_revision": None,
         },
         "input": {
@@ -46,7 +46,7 @@ def tower(sides: Iterable[str], family: str = "pooled", weights: str = "backbone
             "weights": "none",
             "projections": [{
                 "kind": "dense", "width_in": 384, "width_out": 128, "bias": False, "activation": "identity",
-                "residual": False, "weights": {"1_Dense/model.safetensors": sha("dense")},
+                "residual": False, "weights": sha("dense"),
             }] if late else [],
             "normalisation": {
                 "kind": "l2" if pooled or late else "none", "epsilon": 1e-12 if pooled or late else None,

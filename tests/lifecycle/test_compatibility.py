@@ -59,8 +59,8 @@ class TestTheDesignsTable:
         [
             ("towers__both__input__tokenizer", {"tokenizer.json": sha("x")}, ALL),
             ("towers__both__input__max_length", 256, ALL),
-            ("towers__both__artifact__backbone", {"model.safetensors": sha("x")}, ALL),
-            ("towers__both__artifact__adapter", {"adapter.safetensors": sha("x")}, ALL),
+            ("towers__both__artifact__backbone", sha("x"), ALL),
+            ("towers__both__artifact__adapter", sha("x"), ALL),
             ("towers__both__state__layers", [11], ALL),
             ("towers__both__readout__modes", ["cls"], ALL - {"document rows"}),
             ("towers__both__readout__normalisation__kind", "none", ALL - {"document rows"}),
@@ -85,7 +85,7 @@ class TestTheDesignsTable:
             Namespace(name="vectors", kind="vector", side="text"),
             Namespace(name="logits", kind="pair-score"),
         )
-        found = states(head, changed(head, towers__text__artifact__head={"head": sha("x")}), kept)
+        found = states(head, changed(head, towers__text__artifact__head=sha("x")), kept)
         assert [each.state for each in found.values()] == [REUSABLE, INVALID]
         found = states(head, changed(head, output__labels=["HOLD", "BUY", "SELL"]), kept)
         assert [each.state for each in found.values()] == [REUSABLE, INVALID]

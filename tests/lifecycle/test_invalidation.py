@@ -130,7 +130,7 @@ class TestWhatIsDone:
     def test_labels_and_head_moved_together(self) -> None:
         """Stored logits are written beside in the new order, and proven."""
         before = meaning("head")
-        after = changed(before, output__labels=["BUY", "ASK", "SELL"], towers__text__artifact__head={"h": sha("x")})
+        after = changed(before, output__labels=["BUY", "ASK", "SELL"], towers__text__artifact__head=sha("x"))
         moved = permutation(Meaning.model_validate(before), Meaning.model_validate(after))
         kept = (Namespace(name="logits", kind="pair-score", count=9),)
         found = plan(before, after, kept, labels=moved)
@@ -167,7 +167,7 @@ class TestItems:
             ({"towers__both__input__max_length": 256}, True, True),
             ({"towers__both__input__tokenizer": {"tokenizer.json": sha("x")}}, False, True),
             ({"towers__both__input__max_length": 256, "towers__both__readout__modes": ["cls"]}, False, False),
-            ({"towers__both__artifact__backbone": {"model.safetensors": sha("x")}}, False, False),
+            ({"towers__both__artifact__backbone": sha("x")}, False, False),
         ],
     )
     def test_what_tells_something_under_which_change(self, values: Any, cut: bool, inputs: bool) -> None:

@@ -17,7 +17,7 @@ SWAPPED = ["BUY", "ASK", "SELL"]
 def found(rows: HeadRows | None = None, *, labels: Any = None, head: bool = False) -> Permutation | None:
     values: dict[str, Any] = {} if labels is None else {"output__labels": labels}
     if head:
-        values["towers__text__artifact__head"] = {"model.safetensors#classifier": sha("other")}
+        values["towers__text__artifact__head"] = sha("other")
     return permutation(Meaning.model_validate(HEAD), Meaning.model_validate(changed(HEAD, **values)), rows)
 
 

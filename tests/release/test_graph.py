@@ -71,7 +71,7 @@ class TestTheMap:
 
     def test_paths_in_writing(self) -> None:
         """A key that is no name stands in brackets."""
-        assert join(("towers", "both", "artifact", "backbone", "a/b.bin")) == "towers.both.artifact.backbone[a/b.bin]"
+        assert join(("towers", "both", "input", "tokenizer", "a/b.json")) == "towers.both.input.tokenizer[a/b.json]"
 
 
 class TestShape:
@@ -207,7 +207,7 @@ AFTER_VECTORS = {"index:document", "raw score", "decision"}
 TIED = both("source", "contextual", "vector") | AFTER_VECTORS
 DENSE = {
     "kind": "dense", "width_in": 384, "width_out": 64, "bias": True, "activation": "tanh", "residual": False,
-    "weights": {"2_Dense/model.safetensors": sha("dense")},
+    "weights": sha("dense"),
 }  # fmt: skip
 SKIP_NOTHING: dict[str, Any] = {}
 PAIR = {"source:pair", "contextual:pair", "raw score", "decision"}
@@ -233,14 +233,14 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("tied", "towers__both__input__suite_prompts", {"help": {"query": "ask: "}}, "source",
      {"source:query", "contextual:query", "vector:query", *SCORES}),
     # backbone or adapter
-    ("tied", "towers__both__artifact__backbone", {"model.safetensors": sha("other")}, "contextual",
+    ("tied", "towers__both__artifact__backbone", sha("other"), "contextual",
      TIED - both("source")),
-    ("tied", "towers__both__artifact__adapter", {"adapter.safetensors": sha("lora")}, "contextual",
+    ("tied", "towers__both__artifact__adapter", sha("lora"), "contextual",
      TIED - both("source")),
     ("tied", "towers__both__artifact__visibility", "causal-made-bidirectional", "contextual", TIED - both("source")),
-    ("untied", "towers__query__artifact__backbone", {"model.safetensors": sha("other")}, "contextual",
+    ("untied", "towers__query__artifact__backbone", sha("other"), "contextual",
      {"contextual:query", "vector:query", *SCORES}),
-    ("untied", "towers__document__artifact__backbone", {"model.safetensors": sha("other")}, "contextual",
+    ("untied", "towers__document__artifact__backbone", sha("other"), "contextual",
      {"contextual:document", "vector:document", *AFTER_VECTORS}),
     # layer, pooling, projection, normalisation, stored form
     ("tied", "towers__both__state__layers", [11], "contextual", TIED - both("source")),
@@ -271,7 +271,7 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("late", "towers__both__rows__expansion_token", "[PAD]", "source",
      {"source:query", "contextual:query", "vector:query", *SCORES}),
     ("late", "towers__both__rows__expansion_counts", False, "vector", {"vector:query", *SCORES}),
-    ("late", "towers__both__readout__projections__0__weights", {"1_Dense/model.safetensors": sha("other")}, "vector",
+    ("late", "towers__both__readout__projections__0__weights", sha("other"), "vector",
      both("vector") | SCORES),
     ("late", "interaction__token_schema", "rows.v2", "vector", both("vector") | SCORES),
     ("late", "interaction__maxsim", "mean", "raw score", SCORES),
@@ -280,14 +280,14 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("cross", "towers__pair__input__truncation", "only_second", "source", PAIR),
     ("cross", "towers__pair__input__template", "pair", "source", PAIR),
     ("cross", "towers__pair__input__prompts", {"pair": "judge: "}, "source", PAIR),
-    ("cross", "towers__pair__artifact__backbone", {"model.safetensors": sha("other")}, "contextual",
+    ("cross", "towers__pair__artifact__backbone", sha("other"), "contextual",
      PAIR - {"source:pair"}),
-    ("cross", "towers__pair__artifact__head", {"model.safetensors#classifier": sha("other")}, "raw score", SCORES),
+    ("cross", "towers__pair__artifact__head", sha("other"), "raw score", SCORES),
     ("cross", "towers__pair__readout__empty", "zero", "raw score", SCORES),
     ("cross", "score__activation", "sigmoid", "raw score", SCORES),
     ("cross", "score__threshold", 0.5, "decision", {"decision"}),
     # heads: weights, labels, alignment, decoding
-    ("head", "towers__text__artifact__head", {"model.safetensors#classifier": sha("other")}, "raw score", SCORES),
+    ("head", "towers__text__artifact__head", sha("other"), "raw score", SCORES),
     ("head", "output__labels", ["BUY", "ASK", "SELL"], "raw score", SCORES),
     ("head", "output__kind", "multilabel", "raw score", SCORES),
     ("head", "output__decoder", "sigmoid-threshold", "decision", {"decision"}),
@@ -368,9 +368,7 @@ class TestKeys:
 
     def test_two_heads_that_enter_one_node_are_told_apart(self) -> None:
         """Each is its side's: neither hides the other, and they cannot change places unseen."""
-        one, two, three = (
-            changed(meaning("head")["towers"]["text"], artifact__head={"h": sha(name)}) for name in "abc"
-        )
+        one, two, three = (changed(meaning("head")["towers"]["text"], artifact__head=sha(name)) for name in "abc")
         before = of("head", towers={"query": one, "document": two})
         for towers in ((two, one), (three, two), (one, three)):
             after = of("head", towers=dict(zip(("query", "document"), towers, strict=True)))

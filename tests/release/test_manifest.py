@@ -11,7 +11,7 @@ from harness.release.manifest import Manifest, Meaning
 from harness.release.open import open_release
 from harness.release.schema import schema_text
 
-from .conftest import safetensors, toml
+from .conftest import BODY, safetensors, toml
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -110,21 +110,31 @@ class TestContentId:
         after = _plain(open_release(folder.change(f"model/{file}", **keys).path).manifest)
         assert sorted(name for name in before | after if before.get(name) != after.get(name)) == fields
 
-    def test_other_weights_are_named_by_their_file_or_group(self, dense, sequence):
+    def test_other_weights_are_named_by_what_they_belong_to(self, dense, sequence):
         """Of the backbone, of a Dense, of a head."""
         body = open_release(dense("a").path).manifest
         other = dense("b").write("model/2_Dense/model.safetensors", safetensors(
             {"linear.weight": [4, 8], "linear.bias": [4]}, changed=("linear.bias",)
         ))  # fmt: skip
-        assert _changed(body, open_release(other.path).manifest) == [
-            "towers.both.readout.projections[0].weights[2_Dense/model.safetensors]"
-        ]
+        assert _changed(body, open_release(other.path).manifest) == ["towers.both.readout.projections[0].weights"]
         folder = sequence(name="c")
         before = open_release(folder.path).manifest
         content = bytearray((folder.path / "model/model.safetensors").read_bytes())
         content[-1] ^= 1
         after = open_release(folder.write("model/model.safetensors", bytes(content)).path).manifest
-        assert _changed(before, after) == ["towers.pair.artifact.head[model.safetensors#classifier]"]
+        assert _changed(before, after) == ["towers.pair.artifact.head"]
+
+    def test_weights_in_shards_are_the_same_release(self, bi):
+        """Two files and an index in the place of one: the files differ, what they mean does not."""
+        one, other = bi("one"), bi("other").remove("model/model.safetensors")
+        halves = [dict(list(BODY.items())[:1]), dict(list(BODY.items())[1:])]
+        for at, half in enumerate(halves):
+            other.write(f"model/model-{at}.safetensors", safetensors(half))
+        names = {name: f"model-{at}.safetensors" for at, half in enumerate(halves) for name in half}
+        other.write("model/model.safetensors.index.json", {"weight_map": names})
+        before, after = (open_release(folder.path).manifest for folder in (one, other))
+        assert before.identity.content_id == after.identity.content_id
+        assert before.evidence.files != after.evidence.files
 
     def test_another_label_map_is_the_labels_and_nothing_else(self, sequence):
         """Two names exchanged: the rows they stand for are the same."""

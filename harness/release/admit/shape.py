@@ -1,4 +1,4 @@
-"""What a configuration says of the model's sizes, held against the shapes in the weights' headers, and against itself."""
+"""What a configuration says of the model's sizes, held against itself and the shapes in the weights' headers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

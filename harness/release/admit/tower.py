@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.describe.architecture import known
-from harness.release.describe.heads import FAMILIES, HEADS, groups
-from harness.release.describe.modules import read_towers
+from harness.release.describe.heads import TASKS, groups_of
+from harness.release.describe.modules import Module, read_towers
 from harness.release.describe.split import all_tensors, is_of
 from harness.release.describe.vocabulary import Tokenizer, read_tokenizer
 from harness.release.folder import ModelFolder
@@ -17,18 +17,19 @@ from harness.release.manifest import Manifest, Tower
 from harness.release.weights import Tensor
 
 LAYER = re.compile(r"(?:^|\.)(?:encoder\.layer|transformer\.layer|layers|h)\.(\d+)\.")
-TASKS = {family: task for task, family in FAMILIES.items()}
+# Modules that map one width to another, and what their tensors are called.
+MAPS = {"Dense": "linear", "LayerNorm": "norm"}
 EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "tok_embeddings.weight", "shared.weight", "wte.weight")
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A tower beside the files that it was read from; without a folder, there are none."""
+    """A tower beside the files that it was read from, and the modules that it is made of, where it is."""
 
     name: str
     tower: Tower
     folder: ModelFolder
-    place: PurePosixPath
+    modules: tuple[Module, ...]
     config: Mapping[str, Json]
     tokenizer: Tokenizer
     tensors: Mapping[str, Tensor]
@@ -42,13 +43,15 @@ class Seen:
 def see(manifest: Manifest, folder: ModelFolder) -> tuple[Seen, ...]:
     """Each tower with its files. Raises NotAdmitted for files that cannot be read."""
     found = []
+    modules = dict[str, tuple[Module, ...]]()
+    if (folder.path / "modules.json").is_file():
+        modules = {str(name): steps for name, steps in read_towers(folder).items()}
     for name, tower in manifest.meaning.towers.items():
-        source = manifest.evidence.sources.get(f"towers.{name}.artifact.config", "config.json#")
-        place = PurePosixPath(source.partition("#")[0]).parent
+        place = manifest.place(name)
         found.append(
             Seen(
-                name, tower, folder, place, folder.json(place / "config.json") or {}, read_tokenizer(folder, place),
-                all_tensors(folder, place),
+                name, tower, folder, modules.get(name) or modules.get("both", ()),
+                folder.json(place / "config.json") or {}, read_tokenizer(folder, place), all_tensors(folder, place),
             )
         )  # fmt: skip
     return tuple(found)
@@ -160,32 +163,25 @@ def _layers(seen: Seen) -> Iterator[str]:
 
 
 def _pooling(seen: Seen) -> Iterator[str]:
-    if not (seen.folder.path / "modules.json").is_file():
-        return
-    for modules in read_towers(seen.folder).values():
-        if modules[0].place != seen.place:
-            continue
-        for module in modules:
-            width = module.config.get("embedding_dimension", module.config.get("word_embedding_dimension"))
-            if module.kind == "Pooling" and width != seen.tower.state.width:
-                yield f"the width {width!r} in {module.file}, {seen.tower.state.width} in the model"
+    for module in seen.modules:
+        width = module.config.get("embedding_dimension", module.config.get("word_embedding_dimension"))
+        if module.kind == "Pooling" and width != seen.tower.state.width:
+            yield f"the width {width!r} in {module.file}, {seen.tower.state.width} in the model"
 
 
 def _shapes(seen: Seen) -> Iterator[str]:
-    for step in seen.tower.readout.projections:
-        for file in step.weights:
-            if "#" in file or step.kind not in ("dense", "layer-norm"):
-                continue
-            tensors = all_tensors(seen.folder, PurePosixPath(file).parent)
-            name = "linear" if step.kind == "dense" else "norm"
-            weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
-            shape = (step.width_out, step.width_in) if step.kind == "dense" else (step.width_out,)
-            if tensors and (weight is None or weight.shape != shape):
-                yield f"{file} has the shape {None if weight is None else list(weight.shape)}, not {list(shape)}"
-            if tensors and (bias is not None) != step.bias:
-                yield f"{file} has {'no' if bias is None else 'a'} bias, unlike its configuration"
-            elif bias is not None and bias.shape != (step.width_out,):
-                yield f"{file} has a bias of the shape {list(bias.shape)}, not {[step.width_out]}"
+    maps = [module for module in seen.modules if module.kind in MAPS]
+    for module, step in zip(maps, seen.tower.readout.projections, strict=True) if maps else ():
+        name, place = MAPS[module.kind], module.place
+        tensors = all_tensors(seen.folder, place)
+        weight, bias = tensors.get(f"{name}.weight"), tensors.get(f"{name}.bias")
+        shape = (step.width_out, step.width_in) if step.kind == "dense" else (step.width_out,)
+        if tensors and (weight is None or weight.shape != shape):
+            yield f"{place} has the shape {None if weight is None else list(weight.shape)}, not {list(shape)}"
+        if tensors and (bias is not None) != step.bias:
+            yield f"{place} has {'no' if bias is None else 'a'} bias, unlike its configuration"
+        elif bias is not None and bias.shape != (step.width_out,):
+            yield f"{place} has a bias of the shape {list(bias.shape)}, not {[step.width_out]}"
 
 
 def _positions(seen: Seen) -> Iterator[str]:
@@ -211,8 +207,7 @@ def _head(seen: Seen) -> Iterator[str]:
         yield "no weights of a language model's head"
     if readout.family not in TASKS or not seen.tensors:
         return
-    head = HEADS[TASKS[readout.family]].get(seen.tower.artifact.model_type)
-    names = () if head is None else groups(head)
+    names = groups_of(seen.tower)
     gone = [
         group for group in names if not any(is_of(group, name) and name.endswith("weight") for name in seen.tensors)
     ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.release.admit.check import Check, listed
 from harness.release.admit.tower import Seen
+from harness.release.describe.heads import groups_of
 from harness.release.describe.split import is_of
 from harness.release.manifest import Training
 
@@ -65,7 +66,7 @@ def _ends(training: Training) -> Iterator[str]:
 def _not_head(training: Training, towers: Sequence[Seen], names: Sequence[str]) -> Iterator[str]:
     if not training.head_only:
         return
-    groups = {file.partition("#")[2] for seen in towers for file in seen.tower.artifact.head}
+    groups = {group for seen in towers for group in groups_of(seen.tower)}
     if not groups:
         yield "a head that the release does not have"
     if not training.trainable:

@@ -9,6 +9,7 @@ from harness.errors import Misconfigured, NotAdmitted
 from harness.identity import Json, digest
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, known, unknown, visibility
+from harness.release.describe.split import adapter
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
 from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tokenizer
 from harness.release.folder import ModelFolder
@@ -26,6 +27,7 @@ NOT_THE_BACKBONES = (
 )  # fmt: skip
 # Tokenizers without a limit say 1e30.
 NO_LIMIT = 1_000_000
+NO_WEIGHTS = Told(None, DERIVED)
 LEFT_PADDED = ("XLNetTokenizer", "XLNetTokenizerFast")
 
 
@@ -94,8 +96,8 @@ def read_backbone(definition: ReleaseDefinition, folder: ModelFolder, place: Pur
     )  # fmt: skip
 
 
-def artifact(backbone: Backbone, weights: Mapping[str, str], head: Mapping[str, str]) -> Tree:
-    """`weights` and `head`: digests by file, or by FILE#GROUP where a file holds more than one group."""
+def artifact(backbone: Backbone, weights: Told, head: Told = NO_WEIGHTS) -> Tree:
+    """`weights` and `head`: digests of their tensors."""
     config, model = backbone.config, backbone.definition.model
     file = backbone.at("config.json")
     architectures = config.get("architectures")
@@ -107,9 +109,9 @@ def artifact(backbone: Backbone, weights: Mapping[str, str], head: Mapping[str, 
         "architecture": Told(named, f"{file}#/architectures/0") if named else Told(config["model_type"], DERIVED),
         "model_type": Told(config["model_type"], f"{file}#/model_type"),
         "config": Told(digest(what_counts), f"{file}#"),
-        "backbone": _files(weights),
-        "adapter": _files(backbone.folder.digests(backbone.place, "adapter_*")),
-        "head": _files(head),
+        "backbone": weights,
+        "adapter": adapter(backbone.folder, backbone.place),
+        "head": head,
         "quantised": Told(None if model is None else model.quantised, DECLARED),
         "visibility": visibility(backbone.definition, config, file),
         "revision": Told(None if model is None else model.revision, DECLARED),

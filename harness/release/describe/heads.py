@@ -12,11 +12,13 @@ from harness.release.describe.backbone import Backbone
 from harness.release.describe.modules import unsupported
 from harness.release.describe.pooled import normalisation, plain_vector
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
+from harness.release.manifest import Tower
 
 Task: TypeAlias = Literal["sequence", "token", "question", "choice"]
 FAMILIES: Mapping[Task, str] = {
     "sequence": "cls-head", "token": "token-head", "question": "span-head", "choice": "choice-head"
 }  # fmt: skip
+TASKS = {family: task for task, family in FAMILIES.items()}
 SUFFIXES: Mapping[str, Task] = {
     "ForSequenceClassification": "sequence",
     "ForTokenClassification": "token",
@@ -111,6 +113,13 @@ def groups(head: Head) -> tuple[str, ...]:
     return tuple(dict.fromkeys(step.group for step in head.steps))
 
 
+def groups_of(tower: Tower) -> tuple[str, ...]:
+    """The modules that a tower's head is made of; none where it has no head of transformers that is known."""
+    task = TASKS.get(tower.readout.family)
+    head = None if task is None else HEADS[task].get(tower.artifact.model_type)
+    return () if head is None else groups(head)
+
+
 def readout(backbone: Backbone, task: Task, head: Head, count: Told) -> Tree:
     """From contextual rows to `count` numbers: of one row, or of each."""
     row = None if head.row is None else _configured(backbone, head.row, "cls")
@@ -140,7 +149,7 @@ def _projection(backbone: Backbone, step: Step, out: Told) -> Tree:
         "bias": bias,
         "activation": _configured(backbone, step.activation, "gelu"),
         "residual": Told(False, LIBRARY),
-        "weights": Told({}, DERIVED),
+        "weights": Told(None, DERIVED),
     }
 
 

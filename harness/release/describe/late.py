@@ -20,8 +20,8 @@ from harness.release.describe.pooled import (
     refuse_settings,
 )  # fmt: skip
 from harness.release.describe.prompts import saved_prompts, suite_prompts
-from harness.release.describe.split import Split, all_tensors, split, weight_files
-from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared, each_from
+from harness.release.describe.split import Split, all_tensors, split
+from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder
 
 STANFORD = "artifact.metadata"
@@ -72,7 +72,7 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     else:
         _admit_modules(folder, modules)
         policy = _policy(backbone, settings, modules)
-        weights = Split(weight_files(folder, backbone.place), {})
+        weights = split(folder, backbone.place)
         maps = tuple(projection(folder, each) for each in modules if each.kind == "Dense")
     last = maps[-1]
     width = last["width_out"] if isinstance(last, Mapping) else last
@@ -111,7 +111,7 @@ def _tower(
                       policy.markers[side].source)  # fmt: skip
     suites = suite_prompts(backbone.definition, {"prompts": {side: policy.markers[side].value}}, (side,))
     return {
-        "artifact": artifact(backbone, weights.backbone, {}),
+        "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
             backbone, prompts={side: prompt}, suite_prompts=suites, limits=[cap] if cap else [],
             exactly=length if fixed else None,
@@ -295,5 +295,5 @@ def _stanford_map(backbone: Backbone) -> Tree:
         "bias": Told(False, LIBRARY),
         "activation": Told("identity", LIBRARY),
         "residual": Told(False, LIBRARY),
-        "weights": each_from(dict(_stanford_weights(backbone).head), DERIVED),
+        "weights": _stanford_weights(backbone).head,
     }

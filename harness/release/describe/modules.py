@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from harness.errors import NotAdmitted
 from harness.identity import Json
+from harness.release.describe.split import split
 from harness.release.describe.told import LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder, read_json
 
@@ -84,7 +85,7 @@ def activation(subject: str, path: Json) -> str:
 def projection(folder: ModelFolder, module: Module) -> Tree:
     """A Dense or LayerNorm module. Raises NotAdmitted for settings that it cannot have."""
     at = f"{module.file}#/"
-    weights = _module_weights(folder, module)
+    weights = split(folder, module.place).backbone
     if module.kind == "LayerNorm":
         width = Told(_width(folder, module, "dimension"), f"{at}dimension")
         fixed: Tree = Told(True, LIBRARY)
@@ -197,8 +198,3 @@ def _width(folder: ModelFolder, module: Module, key: str) -> int:
             mend="Restore the file from where the model came from.",
         )  # fmt: skip
     return value
-
-
-def _module_weights(folder: ModelFolder, module: Module) -> Tree:
-    digests = folder.digests(module.place, "*.safetensors", "*.bin")
-    return {file: Told(found, file) for file, found in digests.items()} or Told({}, LIBRARY)

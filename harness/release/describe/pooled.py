@@ -9,6 +9,7 @@ from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, Towers, projection, read_towers, setting, unsupported
 from harness.release.describe.prompts import prompts_of, suite_prompts
+from harness.release.describe.split import split
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder
 
@@ -124,12 +125,6 @@ def refuse_settings(backbone: Backbone, task: str, allowed: Sequence[str] = ()) 
         raise unsupported(subject, f"the modalities {', '.join(modalities)}")
 
 
-def backbone_weights(backbone: Backbone) -> Mapping[str, str]:
-    """Digests of the weights right in the transformer's place."""
-    every = backbone.folder.digests(backbone.place, "*.safetensors", "*.bin")
-    return {file: found for file, found in every.items() if not file.rpartition("/")[2].startswith("adapter_")}
-
-
 def _sides(tower: str) -> tuple[Literal["query", "document"], ...]:
     if tower == "both":
         return ("query", "document")
@@ -152,7 +147,7 @@ def _tower(
     backbone = read_backbone(definition, folder, modules[0].place)
     refuse_settings(backbone, "feature-extraction")
     return {
-        "artifact": artifact(backbone, backbone_weights(backbone), {}),
+        "artifact": artifact(backbone, split(folder, backbone.place).backbone),
         "input": input_of(
             backbone, prompts=prompts_of(definition, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),

@@ -20,7 +20,7 @@ from harness.release.describe.pooled import (
 )  # fmt: skip
 from harness.release.describe.prompts import prompts_of, suite_prompts
 from harness.release.describe.split import split
-from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, each_from
+from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder
 
 # Where architectures keep the map from rows to the vocabulary.
@@ -84,7 +84,7 @@ def _tower(
         ("query", "document") if name == "both" else ("query",) if name == "query" else ("document",)
     )
     return {
-        "artifact": artifact(backbone, weights.backbone, {}),
+        "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
             backbone, prompts=prompts_of(definition, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
@@ -95,7 +95,7 @@ def _tower(
     }  # fmt: skip
 
 
-def _readout(backbone: Backbone, module: Module, weights: Mapping[str, str], settings: Mapping[str, Json]) -> Tree:
+def _readout(backbone: Backbone, module: Module, weights: Told, settings: Mapping[str, Json]) -> Tree:
     mode, applied = setting(module, "pooling_strategy", "max"), setting(module, "activation_function", "relu")
     subject = str(backbone.folder.path / module.file)
     if mode.value not in ("max", "sum") or applied.value not in ACTIVATIONS:
@@ -117,7 +117,7 @@ def _readout(backbone: Backbone, module: Module, weights: Mapping[str, str], set
                 "bias": Told(True, LIBRARY),
                 "activation": Told(ACTIVATIONS[str(applied.value)], applied.source),
                 "residual": Told(False, LIBRARY),
-                "weights": each_from(dict(weights), DERIVED),
+                "weights": weights,
             },
         ),
         "normalisation": normalisation(Told("none", LIBRARY), "none"),

@@ -1,47 +1,68 @@
-"""One weights file as two: the tensors of a head by group, and all others."""
+"""The weights in one place of a model folder, as what they are: tensors by name, whatever files they lie in.
+
+A digest is over each tensor's name, type, shape and bytes. So neither the names of the files, nor how many there are,
+nor the order in a file, nor its metadata is part of it.
+"""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from harness.errors import NotAdmitted
+from harness.identity import Json, canonical_json, digest
+from harness.release.describe.told import DERIVED, Told
 from harness.release.folder import ModelFolder
-from harness.release.weights import Tensor, group_digest, tensors
+from harness.release.weights import Tensor, tensor_records, tensors
+
+ONE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+ADAPTER = "adapter_"
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Digests as FILE#GROUP; of a whole file where it has no tensor of any group, or cannot be read."""
-
-    backbone: Mapping[str, str]
-    head: Mapping[str, str]
-
-
-def split(folder: ModelFolder, place: PurePosixPath, groups: Sequence[str]) -> Split:
-    """The weights in one place. A group is the name of a module, at whatever depth its tensors are; a tensor is the
-    first one's that it belongs to.
+    """The digest of a head's tensors, and that of all others, with the files as their source; None where there are
+    none.
     """
-    backbone, head = {}, {}
-    for file, whole in weight_files(folder, place).items():
-        path, rest = folder.path / file, set(read(folder, file))
-        whole_file = True
-        for group in groups:
-            names = {name for name in rest if is_of(group, name)}
-            if names:
-                head[f"{file}#{group}"] = group_digest(path, names)
-                rest -= names
-                whole_file = False
-        if whole_file:
-            backbone[file] = whole
-        elif rest:
-            backbone[f"{file}#backbone"] = group_digest(path, rest)
-    return Split(backbone, head)
+
+    backbone: Told
+    head: Told
 
 
-def weight_files(folder: ModelFolder, place: PurePosixPath) -> Mapping[str, str]:
-    """Digests of the weights right in a place, adapters' left out."""
+def split(folder: ModelFolder, place: PurePosixPath, groups: Sequence[str] = ()) -> Split:
+    """The weights in one place; the head's are those of the modules named `groups`, at whatever depth they are."""
+    files = weight_files(folder, place)
+    head: list[Json] = []
+    backbone: list[Json] = []
+    for name, record in _records(folder, files):
+        (head if any(is_of(group, name) for group in groups) else backbone).append(record)
+    source = ", ".join(files)
+    return Split(_told(backbone, source), _told(head, source))
+
+
+def adapter(folder: ModelFolder, place: PurePosixPath) -> Told:
+    """The digest of an adapter: its tensors and its configuration."""
+    files = tuple(folder.digests(place, f"{ADAPTER}*"))
+    return _told([record for _, record in _records(folder, files)], ", ".join(files))
+
+
+def weight_files(folder: ModelFolder, place: PurePosixPath) -> tuple[str, ...]:
+    """The files that the library takes the weights from: one of the usual name, else the shards of an index, else all.
+
+    An adapter's are left out.
+    """
     every = folder.digests(place, "*.safetensors", "*.bin")
-    return {file: found for file, found in every.items() if not PurePosixPath(file).name.startswith("adapter_")}
+    files = [file for file in every if not PurePosixPath(file).name.startswith(ADAPTER)]
+    if str(place / ONE) in files:
+        return (str(place / ONE),)
+    try:
+        index = folder.json(place / INDEX) or {}
+    except NotAdmitted:
+        index = {}
+    named = index.get("weight_map")
+    shards = {str(place / str(name)) for name in named.values()} if isinstance(named, Mapping) else set()
+    return tuple(file for file in files if not shards or file in shards)
 
 
 def read(folder: ModelFolder, file: str) -> Mapping[str, Tensor]:
@@ -57,3 +78,18 @@ def all_tensors(folder: ModelFolder, place: PurePosixPath) -> Mapping[str, Tenso
 def is_of(group: str, tensor: str) -> bool:
     """Whether a tensor belongs to a module of that name: `classifier` has `classifier.out_proj.weight`."""
     return re.search(rf"(^|\.){re.escape(group)}\.", tensor) is not None
+
+
+def _records(folder: ModelFolder, files: Sequence[str]) -> Iterator[tuple[str, Json]]:
+    """Names and records of all tensors; of a file that is not safetensors, its name and its own digest."""
+    for file in files:
+        known = tensor_records(folder.path / file) if file.endswith(".safetensors") else None
+        if known is None:
+            name = PurePosixPath(file).name
+            yield name, [name, "file", [], folder.files[file]]
+        else:
+            yield from known.items()
+
+
+def _told(records: list[Json], source: str) -> Told:
+    return Told(digest(sorted(records, key=canonical_json)), source) if records else Told(None, DERIVED)

@@ -107,8 +107,7 @@ class TestThreeLayouts:
     def test_the_map_among_the_encoders_weights_has_a_digest_of_its_own(self, stanford):
         """So that another one is no other encoder."""
         found = tower(stanford(), "document")
-        assert list(found.readout.projections[0].weights) == ["model.safetensors#linear"]
-        assert list(found.artifact.backbone) == ["model.safetensors#backbone"]
+        assert found.readout.projections[0].weights not in (None, found.artifact.backbone)
 
 
 class TestPolicies:

@@ -121,7 +121,7 @@ class TestProjections:
         folder = dense()
         (step,), output = tower(folder).readout.projections, described(folder).meaning.output
         assert (step.kind, step.width_in, step.width_out, step.bias, step.activation) == ("dense", 8, 4, True, "tanh")
-        assert list(step.weights) == ["2_Dense/model.safetensors"]
+        assert source(dense("b"), "towers.both.readout.projections[0].weights") == "2_Dense/model.safetensors"
         assert output.dimension == 4
         assert tower(folder).readout.normalisation.stage == "after-projection"
 
@@ -230,10 +230,11 @@ class TestRouter:
 
     def test_two_encoders_are_two_towers(self, router):
         """Each with its own weights, pooling and prompt; what follows the Router is both's."""
-        meaning = described(router()).meaning
+        folder = router()
+        meaning = described(folder).meaning
         query, document = meaning.towers["query"], meaning.towers["document"]
         assert (query.readout.modes, document.readout.modes) == (["cls"], ["mean"])
-        assert list(query.artifact.backbone) == ["query_0/model.safetensors"]
+        assert source(folder, "towers.query.artifact.backbone") == "query_0/model.safetensors"
         assert (query.input.prompts, document.input.prompts) == ({"query": ""}, {"document": ""})
         assert query.readout.normalisation.kind == document.readout.normalisation.kind == "l2"
         assert meaning.interaction.tied is False

@@ -36,7 +36,7 @@ class TestSparse:
         readout = meaning.towers["both"].readout
         (step,) = readout.projections
         assert (step.kind, step.width_out, step.activation) == ("mlm", len(VOCABULARY), "log1p-relu")
-        assert list(step.weights) == ["model.safetensors#cls"]
+        assert step.weights is not None
         assert (readout.family, readout.modes) == ("sparse", ["max"])
         assert (meaning.output.kind, meaning.output.dimension) == ("sparse-vector", len(VOCABULARY))
         assert (meaning.score.type, meaning.score.low) == ("dot", 0.0)
