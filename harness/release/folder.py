@@ -73,7 +73,12 @@ def read_folder(path: Path) -> ModelFolder:
 
 
 def read_json(path: Path) -> Json:
-    """Raises NotAdmitted for a file of a model that isn't JSON."""
+    """Raises NotAdmitted for a file of a model that isn't JSON, or only stands for one (Git LFS)."""
+    if _is_pointer(path):
+        raise NotAdmitted(
+            str(path), found="a Git LFS pointer and not the file", expected="a JSON file",
+            mend="Run `git lfs pull` where the folder was cloned.",
+        )  # fmt: skip
     try:
         value: Json = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:

@@ -51,8 +51,8 @@ def describe(model: str, *, name: str, download: bool = False) -> Described:
         text = f'schema = "harness.release.v1"\nname = {json.dumps(name)}\ninteraction = "{kind}"\n\n'
         write_bytes(path, f"{text}[model]\nsource = {json.dumps(source)}\n".encode())
     inspection = inspect_release(folder, download=download)
-    if inspection.manifest is None:
-        broken = [check for check in inspection.checks if not check.ok]
+    broken = [check for check in inspection.checks if not check.ok]
+    if inspection.manifest is None or any(check.name == "files-whole" for check in broken):
         if not written:
             path.unlink()
             folder.rmdir()

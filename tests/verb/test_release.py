@@ -123,6 +123,18 @@ class TestAdmit:
             harness.run("live", candidate="mean", parent="short")
 
 
+class TestPointers:
+    @pytest.mark.parametrize("file", ["config.json", "modules.json", "model.safetensors", "tokenizer.json"])
+    def test_a_git_lfs_pointer_is_named_when_it_is_described(self, here: Path, file: str) -> None:
+        """Whatever file it stands for; and no release is left behind."""
+        folder = save_tiny(here / "saved")
+        (folder / file).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n")
+        with pytest.raises(NotAdmitted, match="Git LFS pointer") as refusal:
+            harness.describe("saved/model", name="tiny")
+        assert file in str(refusal.value) and "git lfs pull" in str(refusal.value)
+        assert not (here / "releases" / "tiny").exists()
+
+
 class TestBrokenFolder:
     """A folder that the libraries would refuse, or load with something made up in it, is refused by name."""
 

@@ -45,6 +45,18 @@ class TestWeights:
         found = checks(bi().write("model/model.safetensors", POINTER))["files-whole"]
         assert not found.ok and "model.safetensors" in found.found and "git lfs pull" in found.mend
 
+    @pytest.mark.parametrize(
+        "file",
+        ["config.json", "tokenizer.json", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
+         "sentence_bert_config.json", "model.safetensors", "vocab.txt", "config_sentence_transformers.json"],
+    )  # fmt: skip
+    def test_no_file_may_be_a_pointer(self, bi, file):
+        """Also one without which nothing can be described; then the refusal says why it cannot be read, too."""
+        found = checks(bi().write(f"model/{file}", POINTER))
+        assert file in found["files-whole"].found and "git lfs pull" in found["files-whole"].mend
+        if "described" in found:
+            assert "Git LFS pointer" in found["described"].found
+
     def test_every_shard_of_an_index_must_be_there(self, bi):
         """One of two is missing; with both the folder is whole."""
         folder = bi().remove("model/model.safetensors").write("model/model-1.safetensors", safetensors(BODY))
