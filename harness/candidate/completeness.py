@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.candidate.runtime import go_offline
+from harness.candidate.runtime import go_offline, go_quiet, said
 from harness.release.admit import Check
 from harness.release.manifest import Manifest, Tower
 
@@ -51,16 +51,14 @@ def _faults(folder: Path, tower: Tower) -> Iterator[str]:
     import transformers
 
     name = CLASSES.get(tower.readout.family) or ENCODERS.get(tower.artifact.model_type, BACKBONE)
-    transformers.utils.logging.disable_progress_bar()
-    transformers.utils.logging.set_verbosity_error()
+    go_quiet()
     try:
         model, report = getattr(transformers, name).from_pretrained(
             str(folder), output_loading_info=True, ignore_mismatched_sizes=True, use_safetensors=True,
             local_files_only=True, trust_remote_code=False,
         )  # fmt: skip
     except Exception as error:  # whatever the library raises of a folder, the folder is at fault
-        lines = str(error).strip().splitlines()
-        yield f"the model does not load ({type(error).__name__}: {lines[0] if lines else ''})"
+        yield f"the model does not load ({said(error)})"
         return
     read_whole = name != BACKBONE
     for tensor in sorted(report["missing_keys"]):

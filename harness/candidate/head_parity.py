@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from harness.candidate.parity import TOLERANCE, Parity
 from harness.candidate.probe import relative_difference
-from harness.candidate.runtime import go_offline
-from harness.errors import HarnessError, NotAdmitted
+from harness.candidate.runtime import go_offline, said
+from harness.errors import HarnessError, NotAdmitted, Stopped
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
 from harness.release.describe.heads import groups_of
@@ -41,7 +41,8 @@ def provable(manifest: Manifest) -> bool:
 def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
     """Holds a model's logits against the reference's, on texts by ID, or on each text paired with the next.
 
-    A manifest that contradicts its files fails as one whose numbers differ does; nothing is raised.
+    A manifest that contradicts its files fails as one whose numbers differ does.
+    Raises Stopped for a model that does not load.
     """
     [tower] = manifest.meaning.towers.values()
     try:
@@ -51,6 +52,8 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
             name: relative_difference(logits, _computed(rows, tower, maps))
             for name, rows, logits in _answers(folder, tower, texts)
         }
+    except Stopped:
+        raise
     except HarnessError as refusal:
         text = f"{refusal.subject}: {refusal.found}; expected: {refusal.expected}"
         return Parity("parity", float("inf"), tolerance, False, text)
@@ -69,9 +72,16 @@ def _answers(
     import transformers
 
     options = {"local_files_only": True, "trust_remote_code": False}
-    tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
     build: Any = getattr(transformers, CLASSES[tower.readout.family])
-    model = build.from_pretrained(str(folder), dtype=torch.float32, use_safetensors=True, **options).float().eval()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
+        model = build.from_pretrained(str(folder), dtype=torch.float32, use_safetensors=True, **options).float().eval()
+    except Exception as error:
+        raise Stopped(
+            f"model {folder}", found=f"it does not load ({said(error)})",
+            expected="a folder that transformers loads offline",
+            mend=f"Try it by hand: {CLASSES[tower.readout.family]}.from_pretrained({str(folder)!r}).",
+        ) from error  # fmt: skip
     named = list(texts.items())
     for at, (name, text) in enumerate(named):
         paired = named[(at + 1) % len(named)][1] if tower.input.template == "pair" else None

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.errors import NotAdmitted
+from harness.errors import NotAdmitted, Stopped
 from harness.identity import Json
 from harness.lifecycle.invalidation import calibration_key
 from harness.lifecycle.requirement import proven_state
@@ -64,7 +64,13 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
     if not all(check.ok for check in checks):
         checks = (*checks, *_complete(inspection.model_folder, inspection.manifest, checks))
         return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
-    return admit_release(open_release(folder, download=download), checks)
+    try:
+        return admit_release(open_release(folder, download=download), checks)
+    except Stopped as refusal:
+        # It was seen to be whole, and the library still does not take it.
+        found = f"{refusal.subject}: {refusal.found}"
+        checks = (*checks, Check("loads", False, found, refusal.expected, refusal.mend))
+        return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
 
 
 def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:

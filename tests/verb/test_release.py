@@ -150,6 +150,19 @@ class TestBrokenFolder:
     def test_as_it_was_saved_nothing_is_broken(self, tiny: Path) -> None:
         assert self.broken() == set()
 
+    def test_a_tokenizer_that_does_not_load_is_a_broken_check(self, tiny: Path) -> None:
+        """Sound as far as it can be seen, and not the library's."""
+        read = json.loads((tiny / "tokenizer.json").read_text())
+        (tiny / "tokenizer.json").write_text(json.dumps(read | {"pre_tokenizer": {"type": "Nothing"}}))
+        assert self.broken() == {"loads"}
+
+    @pytest.mark.parametrize(("key", "value"), [("vocab_size", 7), ("num_attention_heads", 5), ("hidden_act", "x")])
+    def test_a_configuration_of_another_model_is_broken_checks(self, tiny: Path, key: str, value: object) -> None:
+        """All of them at once, the headers' and the loader's."""
+        read = json.loads((tiny / "config.json").read_text())
+        (tiny / "config.json").write_text(json.dumps(read | {key: value}))
+        assert "weights-complete" in self.broken()
+
     def test_a_missing_tensor_is_no_parity_of_random_numbers(self, tiny: Path) -> None:
         change(tiny, lambda tensors: tensors.pop("encoder.layer.0.attention.output.LayerNorm.bias"))
         found = harness.admit("tiny")

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.release.admit.check import Check, listed
+from harness.release.admit.settings import setting_findings
 from harness.release.describe.modules import WITH_WEIGHTS, Module, read_towers
 from harness.release.folder import PICKLED, ModelFolder
 from harness.release.weights import non_finite, tensors
@@ -73,6 +74,7 @@ def folder_findings(folder: ModelFolder) -> tuple[Check, ...]:
             "module-settings", _strange(folder, modules), sound="keys that the modules have",
             expected="no key that a module does not have", mend="Take the keys out, or restore the file.",
         ),
+        *setting_findings(folder, modules),
     )  # fmt: skip
 
 

@@ -99,6 +99,8 @@ def _chain(meaning: Meaning) -> Iterator[str]:
                 yield f"{name}: map {place} takes {step.width_in} dimensions and is given {width} dimensions"
             width = step.width_out
         cut = tower.readout.truncate_dim
+        if cut is not None and cut > width:
+            yield f"{name}: cut to {cut} dimensions, of {width}"
         width = min(width, cut) if cut is not None else width
         if width != meaning.output.dimension:
             yield f"{name}: {width} dimensions of {meaning.output.dimension}"

@@ -63,6 +63,10 @@ def tower_findings(towers: tuple[Seen, ...]) -> tuple[Check, ...]:
     return (
         over(towers, "tokenizer-there", _no_tokenizer, "the files of a tokenizer", "Fetch the tokenizer's files."),
         over(
+            towers, "tokenizer-vocabulary", _no_vocabulary, "tokens in the tokenizer's vocabulary",
+            "Restore the tokenizer's files from where the model came from.",
+        ),
+        over(
             towers, "special-ids-exist", _special, "every special token in the tokenizer, below the embeddings' rows",
             "Restore the tokenizer's files: they name tokens that it does not have.",
         ),
@@ -110,6 +114,11 @@ def _no_tokenizer(seen: Seen) -> Iterator[str]:
     names = {PurePosixPath(file).name for file in seen.tokenizer.files}
     if not names & {"tokenizer.json", "vocab.txt", "vocab.json"} and not any(name.endswith(".model") for name in names):
         yield f"no vocabulary among {', '.join(sorted(names)) or 'no files'}"
+
+
+def _no_vocabulary(seen: Seen) -> Iterator[str]:
+    if seen.tokenizer.empty:
+        yield f"no tokens but {len(seen.tokenizer.ids)} added ones"
 
 
 def _special(seen: Seen) -> Iterator[str]:

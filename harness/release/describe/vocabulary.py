@@ -23,9 +23,9 @@ LONG = 256
 class Tokenizer:
     """`ids`: token to ID as far as the files say. `whole`: they give every token, not only the added ones.
 
-    `stated`: the special tokens by role, and `stated_in` the source of each. `config` is tokenizer_config.json, and
-    `config_file` its path in the folder.
-    `fast`: rows can be led back to characters and words.
+    `empty`: there is a file for a vocabulary, and nothing in it. `stated`: the special tokens by role, and `stated_in`
+    the source of each. `config` is tokenizer_config.json, and `config_file` its path in the folder. `fast`: rows can
+    be led back to characters and words.
     """
 
     files: Mapping[str, str]
@@ -33,6 +33,7 @@ class Tokenizer:
     config_file: str
     ids: Mapping[str, int]
     whole: bool
+    empty: bool
     stated: Mapping[str, str]
     stated_in: Mapping[str, str]
     normaliser: Told
@@ -68,17 +69,22 @@ def read_tokenizer(folder: ModelFolder, place: PurePosixPath) -> Tokenizer:
             if role not in stated and (token := _token(said.get(role))):
                 stated[role], stated_in[role] = token, f"{name}#/{role}"
     return Tokenizer(
-        folder.digests(place, *FILES), config, file, ids, bool(vocabulary.ids), stated, stated_in,
+        folder.digests(place, *FILES), config, file, ids, vocabulary.own > 0,
+        vocabulary.file is not None and not vocabulary.own, stated, stated_in,
         _normaliser(config, file, vocabulary, place), vocabulary.file is not None,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """`file`: what it was read from, None where there is none. `stated`: tokenizer.json states a normaliser."""
+    """`file`: what it was read from, None where there is none. `own`: tokens without those that were added.
+
+    `stated`: tokenizer.json states a normaliser.
+    """
 
     ids: Mapping[str, int]
     file: str | None
+    own: int
     normaliser: Json = None
     stated: bool = False
 
@@ -95,7 +101,7 @@ def _vocabulary(folder: ModelFolder, place: PurePosixPath) -> _Vocabulary:
                     str(path), found=f"no vocabulary ({type(error).__name__}: {error})", expected="a tokenizer's file",
                     mend="Restore the file from where the model came from.",
                 ) from error  # fmt: skip
-    return _Vocabulary({}, None)
+    return _Vocabulary({}, None, 0)
 
 
 @lru_cache(maxsize=8)
@@ -108,21 +114,23 @@ def _whole(path: Path, size: int, changed: int) -> _Vocabulary:
         ids = {str(piece): position for position, (piece, _) in enumerate(entries)}
     else:
         ids = {str(token): int(each) for token, each in _object(entries).items() if isinstance(each, int)}
+    own = len(ids)
     for token in read.get("added_tokens") or ():
         ids[str(token["content"])] = int(token["id"])
-    return _Vocabulary(ids, path.name, _shortened(read.get("normalizer")), "normalizer" in read)
+    return _Vocabulary(ids, path.name, own, _shortened(read.get("normalizer")), "normalizer" in read)
 
 
 @lru_cache(maxsize=8)
 def _lines(path: Path, size: int, changed: int) -> _Vocabulary:
     lines = path.read_text(encoding="utf-8").split("\n")
-    return _Vocabulary({token: position for position, token in enumerate(lines) if token}, path.name)
+    ids = {token: position for position, token in enumerate(lines) if token}
+    return _Vocabulary(ids, path.name, len(ids))
 
 
 @lru_cache(maxsize=8)
 def _mapping(path: Path, size: int, changed: int) -> _Vocabulary:
     read = json.loads(path.read_text(encoding="utf-8"))
-    return _Vocabulary({str(token): int(each) for token, each in read.items()}, path.name)
+    return _Vocabulary({str(token): int(each) for token, each in read.items()}, path.name, len(read))
 
 
 def _normaliser(config: Mapping[str, Json], file: str, vocabulary: _Vocabulary, place: PurePosixPath) -> Told:
