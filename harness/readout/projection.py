@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured
-from harness.readout.probability import sigmoid
+from harness.readout.probability import sigmoid, softmax
 from harness.rows.mask import Floats
 
 
@@ -48,6 +48,10 @@ def _gelu_tanh(x: Floats) -> Floats:
     return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
 
 
+def _softplus(x: Floats) -> Floats:
+    return np.logaddexp(x, 0.0)
+
+
 ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
     {
         "identity": lambda x: x,
@@ -56,12 +60,21 @@ ACTIVATIONS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
         "gelu": _gelu,
         "gelu-tanh": _gelu_tanh,
         "sigmoid": lambda x: sigmoid(x, 1.0),
+        "silu": lambda x: x * sigmoid(x, 1.0),
+        "softplus": _softplus,
+        "mish": lambda x: x * np.tanh(_softplus(x)),
+        "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+        "leaky-relu": lambda x: np.where(x > 0, x, 0.01 * x),
+        "softmax": lambda x: softmax(x, 1.0),
     }
 )
 
 
 def activate(name: str, x: NDArray[np.floating]) -> Floats:
-    """The named activation of each value. Raises Misconfigured for a name that isn't in ACTIVATIONS."""
+    """The named activation of each value, `softmax` that of the last axis.
+
+    Raises Misconfigured for a name that isn't in ACTIVATIONS.
+    """
     if name not in ACTIVATIONS:
         raise Misconfigured(
             f"activation '{name}'",

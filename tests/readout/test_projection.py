@@ -1,12 +1,14 @@
 """What projections and activations say."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
 
 from harness.errors import Misconfigured
 from harness.readout.projection import ACTIVATIONS, Dense, LayerNorm, activate, project
+from harness.release.describe.modules import ACTIVATIONS as PATHS
 
 torch = pytest.importorskip("torch")
 X = np.random.default_rng(3).normal(size=(4, 3))
@@ -37,6 +39,12 @@ class TestByHand:
             ("gelu", -0.15865525393145707),
             ("gelu-tanh", -0.15880800939172324),
             ("sigmoid", 1 / (1 + math.e)),
+            ("silu", -1 / (1 + math.e)),
+            ("softplus", math.log(1 + 1 / math.e)),
+            ("mish", -math.tanh(math.log(1 + 1 / math.e))),
+            ("elu", 1 / math.e - 1),
+            ("leaky-relu", -0.01),
+            ("softmax", 1),
         ],
     )
     def test_activations_at_minus_one(self, name, wanted):
@@ -58,6 +66,12 @@ class TestReferee:
             ("gelu", torch.nn.GELU()),
             ("gelu-tanh", torch.nn.GELU(approximate="tanh")),
             ("sigmoid", torch.nn.Sigmoid()),
+            ("silu", torch.nn.SiLU()),
+            ("softplus", torch.nn.Softplus()),
+            ("mish", torch.nn.Mish()),
+            ("elu", torch.nn.ELU()),
+            ("leaky-relu", torch.nn.LeakyReLU()),
+            ("softmax", torch.nn.Softmax(dim=-1)),
         ],
     )
     def test_every_activation_is_torchs(self, name, module):
@@ -66,7 +80,18 @@ class TestReferee:
 
     def test_the_table_holds_no_other(self):
         """Each name has its referee above."""
-        assert set(ACTIVATIONS) == {"identity", "tanh", "relu", "gelu", "gelu-tanh", "sigmoid"}
+        assert set(ACTIVATIONS) == {
+            "identity", "tanh", "relu", "gelu", "gelu-tanh", "sigmoid", "silu", "softplus", "mish", "elu", "leaky-relu",
+            "softmax",
+        }  # fmt: skip
+
+    @pytest.mark.parametrize("path", sorted(PATHS))
+    @pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+    def test_a_path_that_a_configuration_names_is_what_it_is_taken_for(self, path):
+        """Made as Sentence Transformers makes it, without arguments, and given a batch of vectors."""
+        module = import_module(path.rpartition(".")[0])
+        found = getattr(module, path.rpartition(".")[2])()(torch.tensor(X))
+        assert activate(PATHS[path], X) == pytest.approx(found.numpy(), abs=1e-14)
 
     @pytest.mark.parametrize("bias", [True, False])
     @pytest.mark.parametrize("residual", [True, False])

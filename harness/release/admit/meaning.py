@@ -133,6 +133,8 @@ def _score(meaning: Meaning) -> Iterator[str]:
         yield f"a {score.type} that claims to be a probability"
     if score.sums_to is not None and score.activation != "softmax":
         yield f"numbers that sum to {score.sums_to} by the activation {score.activation}"
+    if score.activation == "softmax" and meaning.interaction.kind == "cross" and meaning.output.dimension == 1:
+        yield "the softmax of one number, which is always 1"
     if score.type == "cosine" and bounds != (-1.0, 1.0) and meaning.interaction.kind != "sparse":
         yield f"a cosine from {score.low} to {score.high}"
     if score.type == "dot" and score.high is not None and not all(_unit(tower) for tower in meaning.towers.values()):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from harness.identity import Json
-from harness.release.admit.check import Check, listed
+from harness.release.admit.check import Check, broken, held, listed
 from harness.release.describe.architecture import known
 from harness.release.describe.heads import TASKS, groups_of
 from harness.release.describe.modules import Module, read_towers
@@ -70,10 +70,7 @@ def tower_findings(towers: tuple[Seen, ...]) -> tuple[Check, ...]:
             towers, "special-ids-exist", _special, "every special token in the tokenizer, below the embeddings' rows",
             "Restore the tokenizer's files: they name tokens that it does not have.",
         ),
-        over(
-            towers, "padding-id", _padding, "a padding token of one ID in tokenizer and configuration",
-            "Set `pad_token_id` in config.json to the tokenizer's padding token, as the head was trained.",
-        ),
+        _padding(towers),
         over(
             towers, "embedding-rows", _vocabulary, "no more tokens than rows of the embeddings",
             "Restore tokenizer or weights: one of them is another model's.",
@@ -131,14 +128,34 @@ def _special(seen: Seen) -> Iterator[str]:
             yield f"{role} has ID {token_id}, the embeddings {rows.shape[0]} rows"
 
 
-def _padding(seen: Seen) -> Iterator[str]:
-    if seen.tower.readout.modes != ["lasttoken"] or seen.tower.readout.family != "cls-head":
-        return
+def _padding(towers: tuple[Seen, ...]) -> Check:
+    """Broken where an output depends on it; else what departs is told, and does no harm."""
+    name, expected = "padding-id", "a padding token of one ID in tokenizer and configuration"
+    mend = "Set `pad_token_id` in config.json to the tokenizer's padding token, as the model was trained."
+    told = {}
+    for seen in towers:
+        read, departs = _reads_padding(seen), _padding_departs(seen)
+        if read and seen.config.get("pad_token_id") is None and seen.tower.readout.family == "cls-head":
+            departs = "no `pad_token_id` in config.json"
+        if departs is not None:
+            told[departs + (f", by which {read}" if read else "; no output depends on it")] = bool(read)
+    harm = [text for text, harms in told.items() if harms]
+    return broken(name, "; ".join(harm), expected, mend) if harm else held(name, "; ".join(told) or "holds", expected)
+
+
+def _reads_padding(seen: Seen) -> str | None:
+    """What is found by the configuration's padding ID; everywhere else the attention mask tells."""
+    if seen.tower.readout.family == "cls-head" and seen.tower.readout.modes == ["lasttoken"]:
+        return "the last row is found"
+    architecture = known(seen.config)
+    return "positions are counted" if architecture is not None and architecture.offset_positions else None
+
+
+def _padding_departs(seen: Seen) -> str | None:
     said, padding = seen.config.get("pad_token_id"), seen.tower.input.special_tokens.get("pad_token")
-    if said is None:
-        yield "no `pad_token_id` in config.json, by which the last row is found"
-    elif padding is not None and said != padding:
-        yield f"pad_token_id {said} in config.json, {padding} in the tokenizer"
+    if said is None or padding is None or said == padding:
+        return None
+    return f"pad_token_id {said} in config.json, {padding} in the tokenizer"
 
 
 def _vocabulary(seen: Seen) -> Iterator[str]:
@@ -164,9 +181,9 @@ def _layers(seen: Seen) -> Iterator[str]:
         if match := LAYER.search(name):
             parts.setdefault(match.group(1), set()).add(name[: match.start()] + name[match.end() :])
     every = set().union(*parts.values())
-    for layer, held in sorted(parts.items(), key=lambda part: int(part[0])):
+    for layer, own in sorted(parts.items(), key=lambda part: int(part[0])):
         # Some models have layers of several kinds; one that alone lacks what all others have was cut.
-        gone = sorted(part for part in every - held if sum(part in other for other in parts.values()) == len(parts) - 1)
+        gone = sorted(part for part in every - own if sum(part in other for other in parts.values()) == len(parts) - 1)
         if gone and len(parts) > 2:
             yield f"layer {layer} without {gone[0]}" + (f" and {len(gone) - 1} more" if gone[1:] else "")
 

@@ -83,7 +83,12 @@ def interaction_of(folder: ModelFolder) -> Family:
     if first.endswith(("ForTokenClassification", "ForQuestionAnswering", "ForMultipleChoice")):
         return "head"
     if first.endswith("ForMaskedLM"):
-        return "sparse"
+        raise NotAdmitted(
+            str(folder.path), found=f"no modules.json, and the architecture {first!r}",
+            expected="files that say what a masked language model is used for: one library pools its logits into a "
+            "sparse vector, another its rows into a dense one",
+            mend='Save the model with the library that runs it, or write release.toml with interaction = "sparse".',
+        )  # fmt: skip
     raise NotAdmitted(
         str(folder.path), found=f"no modules.json, and the architecture {first or None!r}",
         expected="a model of Sentence Transformers, or one of transformers with a head",

@@ -15,7 +15,10 @@ from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder
 
 LEGACY = "sbert_ce_default_activation_function"
-RANGES: Mapping[str, tuple[float, float]] = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
+RANGES: Mapping[str, tuple[float, float | None]] = {
+    "sigmoid": (0.0, 1.0), "softmax": (0.0, 1.0), "tanh": (-1.0, 1.0), "relu": (0.0, None), "softplus": (0.0, None),
+    "elu": (-1.0, None),
+}  # fmt: skip
 
 
 def cross(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
@@ -51,7 +54,8 @@ def cross(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
             "type": Told(_type(str(applied.value)), DERIVED),
             "low": Told(low, DERIVED),
             "high": Told(high, DERIVED),
-            "probability": Told(applied.value == "sigmoid", DERIVED),
+            "sums_to": Told(1.0 if applied.value == "softmax" else None, DERIVED),
+            "probability": Told(applied.value in ("sigmoid", "softmax"), DERIVED),
             "activation": applied,
             **({} if one else {"ties": Told("label-order", LIBRARY)}),
         },
@@ -99,4 +103,4 @@ def _activation(backbone: Backbone, settings: Mapping[str, Json], one: bool) -> 
 
 
 def _type(applied: str) -> str:
-    return {"identity": "logit", "sigmoid": "probability"}.get(applied, "value")
+    return {"identity": "logit", "sigmoid": "probability", "softmax": "probability"}.get(applied, "value")

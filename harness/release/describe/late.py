@@ -176,6 +176,9 @@ def _admit_modules(folder: ModelFolder, modules: tuple[Module, ...]) -> None:
             name = "sentence_embedding"
         if name not in (None, "token_embeddings"):
             raise unsupported(str(folder.path / module.file), f"module_input_name {name!r}", "token_embeddings")
+        if str(module.config.get("activation_function")).endswith(".Softmax"):
+            # Without a dimension it is taken over the texts of a batch.
+            raise unsupported(str(folder.path / module.file), "a softmax of rows", "an activation of each number")
         if module.config.get("keep_only_token_ids"):
             raise unsupported(str(folder.path / module.file), "`keep_only_token_ids`")
     if "MultiVectorMask" in kinds and "Normalize" not in kinds:

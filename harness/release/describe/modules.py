@@ -25,12 +25,14 @@ KNOWN = (
     "Transformer", "MLMTransformer", "Router", "Pooling", "Dense", "LayerNorm", "Dropout", "Normalize",
     "SpladePooling", "MultiVectorMask",
 )  # fmt: skip
-# Only classes with one meaning under one name; another path is code that would have to be run.
+# Only classes with one meaning under one name, made without arguments; another path is code that would have to be run.
 ACTIVATIONS: Mapping[str, str] = {
     f"torch.nn.{prefix}{name}": plain
     for name, plain, module in (
         ("Identity", "identity", "linear"), ("Tanh", "tanh", "activation"), ("ReLU", "relu", "activation"),
         ("GELU", "gelu", "activation"), ("Sigmoid", "sigmoid", "activation"), ("SiLU", "silu", "activation"),
+        ("Softmax", "softmax", "activation"), ("Softplus", "softplus", "activation"), ("ELU", "elu", "activation"),
+        ("LeakyReLU", "leaky-relu", "activation"), ("Mish", "mish", "activation"),
     )
     for prefix in ("", f"modules.{module}.", "modules.")
 }  # fmt: skip

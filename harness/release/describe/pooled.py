@@ -194,6 +194,12 @@ def pooling_modes(definition: ReleaseDefinition, folder: ModelFolder, module: Mo
     modes: list[Json] = [said] if isinstance(said, str) else list(said) if isinstance(said, list) else []
     keys = [key for key in POOLING_KEYS if module.config.get(key) is True]
     source = f"{module.file}#/pooling_mode" if said is not None else LIBRARY
+    if not keys and any(config_key in module.config for config_key in ("pooling_mode", *POOLING_KEYS)) and said is None:
+        # The library would take the mean, which the file denies, or not load it.
+        raise NotAdmitted(
+            str(folder.path / module.file), found="pooling modes of which none is used", expected="a mode, or no word",
+            mend="Restore the file, or say `pooling_mode` in it.",
+        )  # fmt: skip
     if said is None:
         modes = [POOLING_KEYS[key] for key in keys] or ["mean"]
         source = f"{module.file}#/{keys[0]}" if keys else LIBRARY

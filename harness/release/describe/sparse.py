@@ -32,7 +32,8 @@ ACTIVATIONS = {"relu": "log1p-relu", "log1p_relu": "log1p-log1p-relu"}
 def sparse(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     """The meaning of a sparse encoder. Raises NotAdmitted for modules or settings that are not supported."""
     settings = folder.json(SETTINGS) or {}
-    if (folder.path / "modules.json").is_file():
+    stated = (folder.path / "modules.json").is_file()
+    if stated:
         towers: Towers = read_towers(folder)
     else:
         towers = {"both": _usual(folder)}
@@ -42,7 +43,7 @@ def sparse(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     first = read_backbone(definition, folder, next(iter(towers.values()))[0].place)
     bound = 1.0 if said == "cosine" else None
     return {
-        "interaction": interaction("sparse", tied=Told("both" in towers, "modules.json#")),
+        "interaction": interaction("sparse", tied=Told("both" in towers, "modules.json#" if stated else LIBRARY)),
         "towers": {name: _tower(definition, folder, name, each, settings) for name, each in towers.items()},
         "output": output("sparse-vector", _vocabulary(first)),
         "score": {
@@ -56,7 +57,7 @@ def sparse(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
 
 
 def _usual(folder: ModelFolder) -> tuple[Module, ...]:
-    """What the library makes of a plain masked language model."""
+    """What SparseEncoder makes of a plain masked language model; release.toml alone says that it is one."""
     config = folder.json("config.json") or {}
     named = config.get("architectures")
     if not isinstance(named, list) or not any(str(each).endswith("ForMaskedLM") for each in named):

@@ -32,6 +32,14 @@ def faults_of(folder, path: str, value: object) -> str:
     return next(check.found for check in findings(manifest, None) if check.name == "score-fits")
 
 
+class TestWidths:
+    def test_a_cut_beyond_the_width_is_named(self, bi):
+        """It cuts nothing, so somebody meant another model."""
+        found = checks(bi().write(SETTINGS, {"truncate_dim": 16}))["widths-chain"]
+        assert not found.ok and "cut to 16 dimensions, of 8" in found.found
+        assert broken(bi("whole").write(SETTINGS, {"truncate_dim": 8})) == []
+
+
 class TestScore:
     @pytest.mark.parametrize(
         ("path", "value"),

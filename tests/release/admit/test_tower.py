@@ -75,7 +75,26 @@ class TestHead:
     def test_a_head_on_the_last_row_needs_the_tokenizers_padding(self, sequence):
         """By it the last row is found."""
         folder = sequence().change("model/config.json", model_type="qwen3", pad_token_id=9)
-        assert checks(folder)["padding-id"].found == "pad_token_id 9 in config.json, 0 in the tokenizer"
+        found = checks(folder)["padding-id"]
+        assert not found.ok
+        assert found.found == "pad_token_id 9 in config.json, 0 in the tokenizer, by which the last row is found"
+
+
+class TestPadding:
+    DEPARTS = "pad_token_id 9 in config.json, 0 in the tokenizer"
+
+    def test_positions_that_are_counted_by_it_need_the_tokenizers(self, bi):
+        """RoBERTa takes whatever has that ID for padding: a text with it would be read at other positions."""
+        found = checks(bi().change("model/config.json", model_type="roberta", pad_token_id=9))["padding-id"]
+        assert (found.ok, found.found) == (False, f"{self.DEPARTS}, by which positions are counted")
+
+    def test_another_one_is_told_where_the_mask_alone_counts(self, bi):
+        """BERT has it for training only."""
+        found = checks(bi().change("model/config.json", pad_token_id=9))["padding-id"]
+        assert (found.ok, found.found) == (True, f"{self.DEPARTS}; no output depends on it")
+
+    def test_the_same_one_needs_no_word(self, bi):
+        assert checks(bi())["padding-id"].found == "holds"
 
 
 class TestLength:

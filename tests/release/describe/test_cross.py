@@ -4,7 +4,7 @@ import pytest
 
 from harness.errors import NotAdmitted
 
-from ..conftest import LIBRARY
+from ..conftest import LIBRARY, broken
 from .conftest import described, source, tower
 
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -45,12 +45,32 @@ class TestActivation:
         assert score.probability and source(sequence(), "score.activation") == "library"
         assert described(sequence(labels=3, name="three")).meaning.score.activation == "identity"
 
-    @pytest.mark.parametrize("path", ["my_code.Activation", "torch.load", "torch.nn.Softmax"])
+    @pytest.mark.parametrize("path", ["my_code.Activation", "torch.load", "torch.nn.Dropout", "torch.Softmax"])
     def test_a_dotted_path_is_code_and_needs_a_known_name(self, sequence, path):
         """Also where it begins as the library would trust it."""
         folder = sequence().change("model/config.json", sentence_transformers={"activation_fn": path})
         with pytest.raises(NotAdmitted, match="a path to code"):
             described(folder)
+
+    @pytest.mark.parametrize(
+        ("name", "score"),
+        [("Softmax", ("probability", 0.0, 1.0, 1.0, True)), ("Sigmoid", ("probability", 0.0, 1.0, None, True)),
+         ("Tanh", ("value", -1.0, 1.0, None, False)), ("Softplus", ("value", 0.0, None, None, False)),
+         ("GELU", ("value", None, None, None, False))],
+    )  # fmt: skip
+    def test_each_says_what_the_numbers_are(self, sequence, name, score):
+        """Type, range, sum, and whether they are probabilities."""
+        path = f"torch.nn.modules.activation.{name}"
+        folder = sequence(labels=3).change("model/config.json", sentence_transformers={"activation_fn": path})
+        found = described(folder).meaning.score
+        assert (found.type, found.low, found.high, found.sums_to, found.probability) == score
+        assert broken(folder) == []
+
+    def test_the_softmax_of_one_number_is_no_score(self, sequence):
+        """It is always 1."""
+        path = "torch.nn.modules.activation.Softmax"
+        folder = sequence().change("model/config.json", sentence_transformers={"activation_fn": path})
+        assert broken(folder) == ["score-fits"]
 
     def test_recording_it_elsewhere_is_no_other_backbone(self, sequence):
         """The same model saved by two versions of the library means the same."""

@@ -26,7 +26,7 @@ class TestInteraction:
 
     @pytest.mark.parametrize(
         ("architecture", "kind"),
-        [("BertForTokenClassification", "head"), ("BertForQuestionAnswering", "head"), ("BertForMaskedLM", "sparse"),
+        [("BertForTokenClassification", "head"), ("BertForQuestionAnswering", "head"),
          ("BertForMultipleChoice", "head"), ("HF_ColBERT", "late")],
     )  # fmt: skip
     def test_else_the_architecture_does(self, sequence, architecture, kind):
@@ -42,6 +42,12 @@ class TestInteraction:
     def test_a_problem_type_makes_one_label_a_regression(self, sequence):
         """A reranker's score is of no problem that transformers knows."""
         assert of(sequence().change("model/config.json", problem_type="regression")) == "head"
+
+    def test_a_plain_language_model_is_not_taken_for_a_sparse_encoder(self, sequence):
+        """Nothing in the folder says what its logits are for; release.toml may."""
+        with pytest.raises(NotAdmitted, match="BertForMaskedLM") as refusal:
+            of(sequence().change("model/config.json", architectures=["BertForMaskedLM"]))
+        assert 'interaction = "sparse"' in refusal.value.mend
 
     def test_a_plain_encoder_has_no_stated_readout(self, sequence):
         """Its pooling would be guessed."""

@@ -102,6 +102,20 @@ class TestPooling:
             bi().write("model/1_Pooling/config.json", {"embedding_dimension": 8, "pooling_mode": "median"}), "median"
         )
 
+    def test_no_word_of_a_mode_is_the_librarys_own(self, bi):
+        """And said to be."""
+        folder = bi().write("model/1_Pooling/config.json", {"embedding_dimension": 8})
+        assert source(folder, "towers.both.readout.modes") == "library"
+
+    @pytest.mark.parametrize(
+        "config",
+        [{"pooling_mode_mean_tokens": False}, {"pooling_mode_cls_token": False, "pooling_mode_max_tokens": False},
+         {"pooling_mode": None}, {"pooling_mode": []}],
+    )  # fmt: skip
+    def test_modes_of_which_none_is_used_are_refused(self, bi, config):
+        """The library would take the mean that the file denies, or pool nothing."""
+        refused(bi().write("model/1_Pooling/config.json", {"embedding_dimension": 8} | config), "pooling mode")
+
     def test_a_prompt_that_the_pooling_leaves_out_is_said(self, bi):
         """include_prompt, true where the file is silent."""
         assert tower(bi()).rows.prompt is True
@@ -154,7 +168,7 @@ class TestProjections:
         assert readout.normalisation.kind == "none"
 
     @pytest.mark.parametrize(
-        "path", ["custom.Gelu", "torch.nn.functional.gelu", "torch.nn.modules.activation.Softmax", "os.system", 7]
+        "path", ["custom.Gelu", "torch.nn.functional.gelu", "torch.nn.modules.activation.Nothing", "os.system", 7]
     )
     def test_an_activation_that_is_a_path_to_code_needs_a_known_name(self, dense, path):
         """Also one within torch, which would be imported and called."""

@@ -5,7 +5,7 @@ import pytest
 from harness.errors import NotAdmitted
 
 from ..conftest import BERT, BODY, LIBRARY, VOCABULARY, Folder, safetensors, toml
-from .conftest import described, tower
+from .conftest import described, source, tower
 
 HEAD = {"cls.predictions.transform.dense.weight": [8, 8], "cls.predictions.bias": [len(VOCABULARY)]}
 
@@ -47,6 +47,9 @@ class TestSparse:
             sparse(), sparse("old", "MLMTransformer"), sparse("plain", plain=True),
         )}  # fmt: skip
         assert len(ids) == 1
+        plain = sparse("again", plain=True)
+        for path in ("interaction.tied", "towers.both.readout.modes", "towers.both.readout.projections[0].activation"):
+            assert source(plain, path) == "library"
 
     def test_pooling_and_activation_are_read(self, sparse):
         """Sum, and the logarithm twice."""
