@@ -93,11 +93,21 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Behind:
+    """Items that a namespace lacks of the texts as they are now, of so many; None where it is not known."""
+
+    items: int | None
+    of: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class NamespaceState:
     """A namespace under the candidate, with the reason in words.
 
     `node` and `old_key` are the parent's, None for a baseline or where the parent has no such node; `new_key` is what
     the candidate has in its place. `moved`: the fields for which it does not hold. `parity`: what would prove it.
+    `behind`: what it lacks of the texts that came since, where it holds.
     """
 
     namespace: Namespace
@@ -108,6 +118,7 @@ class NamespaceState:
     new_key: str | None
     moved: tuple[Moved, ...] = ()
     parity: ParityDemand | None = None
+    behind: Behind | None = None
 
     def as_record(self) -> dict[str, Json]:
         """As `diff` prints it."""

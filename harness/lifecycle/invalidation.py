@@ -22,6 +22,7 @@ class Act(StrEnum):
 
     KEEP = "keep"
     DUAL_WRITE = "dual-write"
+    ADD_ITEMS = "add-items"
     RE_ENCODE = "re-encode"
     REBUILD_INDEX = "rebuild-index"
     PROVE_PARITY = "prove-parity"
@@ -120,6 +121,8 @@ def invalidation_plan(
             found.append(_on(state, Act.PROVE_PARITY, state.reason, items=sample))
         else:
             found += _replaced(state, states, parent, items.get(state.namespace.name), labels)
+        if state.behind is not None:
+            found.append(_on(state, Act.ADD_ITEMS, state.behind.reason, items=state.behind.items, of=state.behind.of))
     found += _release(states, parent, candidate)
     succeeded = [each.namespace.name for each in states if each.state is Reuse.INVALID and each.new_key is not None]
     return Plan(

@@ -78,12 +78,23 @@ class Namespace(BaseModel):
         return self.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
+class Corpus(BaseModel):
+    """The texts as they are now: their digest, up to where they go, and how many they are, as far as it is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    digest: Text | None = None
+    watermark: Text | datetime | None = None
+    count: Amount | None = None
+
+
 class Namespaces(BaseModel):
-    """The whole of `namespaces.toml`."""
+    """The whole of `namespaces.toml`. `corpus` is held against what each namespace says that it was made of."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     schema_: Annotated[Literal["harness.namespaces.v1"], Field(alias="schema")] = "harness.namespaces.v1"
+    corpus: Corpus | None = None
     namespaces: list[Namespace] = []
 
 
@@ -105,6 +116,12 @@ def read(release_folder: Path) -> tuple[Namespace, ...]:
             )  # fmt: skip
         seen.add(namespace.name)
     return tuple(namespaces)
+
+
+def corpus_now(release_folder: Path) -> Corpus | None:
+    """The texts as a deployment says that they are; None where it does not. Raises Misconfigured as `read` does."""
+    path = release_folder / FILE
+    return read_toml(path, Namespaces).corpus if path.exists() else None
 
 
 def node_of(namespace: Namespace, graph: Graph) -> Node | None:

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.lifecycle.compatibility import NamespaceState, Scoring, compatibility
+from harness.lifecycle.corpus import as_of
 from harness.lifecycle.invalidation import Plan, invalidation_plan
 from harness.lifecycle.items import Items
 from harness.lifecycle.migration import Migration, migration
-from harness.lifecycle.namespace import NODE_KIND, Namespace
+from harness.lifecycle.namespace import NODE_KIND, Namespace, corpus_now
 from harness.lifecycle.namespace import read as read_namespaces
 from harness.lifecycle.permutation import HeadRows, permutation
 from harness.release.difference import Change, changes
@@ -50,7 +51,7 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
     labels = permutation(old.meaning, new.meaning, HeadRows(rows[0], rows[1]) if rows[0] and rows[1] else None)
     known = _items(stored) if stored else {}
     namespaces = read_namespaces(parent.folder) or _of_every_node(old.graph, known)
-    states = compatibility(namespaces, old, new, scorings=scorings)
+    states = as_of(compatibility(namespaces, old, new, scorings=scorings), corpus_now(parent.folder))
     items = {
         each.name: known[each.side]
         for each in namespaces
