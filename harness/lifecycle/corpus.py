@@ -24,7 +24,7 @@ def _as_of(state: NamespaceState, corpus: Corpus) -> NamespaceState:
     namespace = state.namespace
     if state.state is Reuse.INVALID or namespace.side not in (None, "document") or namespace.kind not in OF_TEXTS:
         return state
-    if state.node is not None and not state.node.endswith("document"):
+    if state.node is not None and "document" not in state.node:
         return state
     if _older(namespace.watermark, corpus.watermark):
         known = namespace.count is not None and corpus.count is not None and corpus.count >= namespace.count

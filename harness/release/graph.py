@@ -26,6 +26,9 @@ from harness.release.manifest import Meaning
 
 VECTORS = ("pooled", "rows", "sparse")
 CORPUS = "corpus"
+AGGREGATION = ".input.window.aggregation"
+# What is aggregated where a window says how; every other way joins scores.
+AGGREGATED: Mapping[str, Kind] = {"rows": Kind.CONTEXTUAL, "mean": Kind.VECTOR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +104,17 @@ def graph(meaning: Meaning, parts: Parts | None = None, corpus: str | None = Non
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node before its key: which sides' fields may enter, and what it descends from."""
+    """A node before its key: which sides' fields may enter, and what it descends from.
+
+    `joins`: the sides whose windows it makes one of; nothing but how it does that enters such a node.
+    """
 
     name: str
     kind: Kind
     side: str | None
     serves: frozenset[str]
     ports: tuple[tuple[str, str], ...]
+    joins: frozenset[str] = frozenset()
 
 
 def places(meaning: Meaning, parts: Parts | None = None) -> tuple[Place, ...]:
@@ -124,6 +131,8 @@ def composing(meaning: Meaning, parts: Parts | None) -> Parts:
 
 def entered(field: Field, among: Sequence[Place], meaning: Meaning, parts: Parts) -> tuple[Place, ...]:
     """Where a field enters; nowhere if it changes no output."""
+    if field.path.endswith(AGGREGATION):
+        return tuple(place for place in among if place.joins & set(field.sides))
     step, scope = _aim(field, meaning, parts)
     if step is None:
         return ()
@@ -206,14 +215,23 @@ def _chain(meaning: Meaning, side: str) -> Iterator[Place]:
         place = Place(f"{kind}:{side}", kind, side, serves, ((side, name),))
         yield place
         name = place.name
+        window = sides_of(meaning)[side].input.window
+        if window is not None and AGGREGATED.get(window.aggregation) is kind:
+            yield _aggregated(name, kind, side, serves)
+            name = f"{name}:aggregated"
 
 
 def _scored(meaning: Meaning, name: str, ports: Sequence[tuple[str, str]], serves: frozenset[str]) -> list[Place]:
     """A raw score, and behind it what joins those of several windows."""
     raw = Place(name, Kind.RAW_SCORE, None, serves, tuple(sorted(ports)))
-    if not any(tower.input.window for side, tower in sides_of(meaning).items() if side in serves):
-        return [raw]
-    return [raw, Place(f"{name}:aggregated", Kind.RAW_SCORE, None, frozenset(), (("window", name),))]
+    windows = {side: tower.input.window for side, tower in sides_of(meaning).items() if side in serves}
+    joins = frozenset(side for side, each in windows.items() if each and each.aggregation not in AGGREGATED)
+    return [raw, _aggregated(name, Kind.RAW_SCORE, None, joins)] if joins else [raw]
+
+
+def _aggregated(name: str, kind: Kind, side: str | None, joins: frozenset[str]) -> Place:
+    """One out of what several windows gave."""
+    return Place(f"{name}:aggregated", kind, side, frozenset(), (("window", name),), joins)
 
 
 def _space(role: str, inner: Mapping[str, Graph], found: list[Place]) -> str:

@@ -18,6 +18,7 @@ Width = Annotated[int, Field(gt=0)]
 Side: TypeAlias = Literal["query", "document", "pair", "text"]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "sum"]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
+Aggregation: TypeAlias = Literal["rows", "mean", "best", "mean-of-logits", "mean-of-probabilities"]
 
 
 class Artifact(BaseModel):
@@ -45,12 +46,17 @@ class Artifact(BaseModel):
 
 
 class Window(BaseModel):
-    """A long text as overlapping parts, in tokens."""
+    """A long text as overlapping parts, in tokens, and what becomes one of what they give.
+
+    `aggregation`: the text's contextual `rows` out of all windows, the `mean` of their vectors, the `best` of their
+    scores, the `mean-of-logits` or the `mean-of-probabilities` of a head.
+    """
 
     model_config = Strict
 
     size: Width
     stride: Width
+    aggregation: Aggregation
 
 
 class Input(BaseModel):

@@ -32,7 +32,7 @@ class TestPair:
         """As DPR has two: one prompt each, and the pair is not tied."""
         (
             bi("a", '[prompts]\nquery = "q: "\n'),
-            bi("b").change("model/1_Pooling/config.json", pooling_mode_mean_tokens=False),
+            bi("b").change("model/1_Pooling/config.json", include_prompt=False),
         )
         release = opened(whole(PAIR))
         meaning = release.manifest.meaning
@@ -116,5 +116,7 @@ class TestWhatCanBeRun:
 
     def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi):
         """Windows and temperatures."""
-        assert "windows" in opened(bi(extra="[input.window]\nsize = 32\nstride = 16\n")).cannot_run
+        assert (
+            "windows" in opened(bi(extra='[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n')).cannot_run
+        )
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run

@@ -169,11 +169,51 @@ class TestShape:
 
     def test_windows_are_joined_in_a_second_node(self) -> None:
         """Split and stride are the source's; what is calibrated is the joined score."""
-        window = {"size": 128, "stride": 64}
+        window = {"size": 128, "stride": 64, "aggregation": "best"}
         windowed = of("span", towers__pair__input__window=window, score__calibrator=CALIBRATOR)
         ports = {node.name: node.ports for node in windowed.nodes}
         assert ports["raw score:aggregated"] == (("window", "raw score"),)
         assert ports["calibrated"] == (("pair", "raw score:aggregated"),)
+
+    @pytest.mark.parametrize(
+        ("kind", "tower", "one", "other", "hit"),
+        [
+            ("tied", "both", "mean", None, "vector"),
+            ("tied", "both", "rows", None, "contextual"),
+            ("tied", "both", "best", None, "raw score"),
+            ("cross", "pair", "best", "mean-of-logits", "raw score"),
+            ("head", "text", "mean-of-logits", "mean-of-probabilities", "raw score"),
+        ],
+    )
+    def test_how_they_are_joined_enters_that_node_alone(
+        self, kind: str, tower: str, one: str, other: str | None, hit: str
+    ) -> None:
+        """And not what each window gave; what is joined is of the kind that it is joined from."""
+        window = {"size": 64, "stride": 32, "aggregation": one}
+        before = changed(meaning(kind), **{f"towers__{tower}__input__window": window})
+        found = graph(Meaning.model_validate(before))
+        joined = [node for node in found.nodes if node.name.endswith(":aggregated")]
+        assert {(str(node.kind), tuple(field.name for field in node.fields)) for node in joined} == {
+            (hit, ("input.window.aggregation",))
+        }
+        for node in joined:
+            [(port, of)] = node.ports
+            assert port == "window" and of == node.name.removesuffix(":aggregated")
+        if other is not None:
+            after = changed(before, **{f"towers__{tower}__input__window__aggregation": other})
+            assert moved(found, graph(Meaning.model_validate(after))) == {"raw score:aggregated", "decision"}
+            [change] = changes(manifest(before), manifest(after))
+            assert (change.field, change.node) == (f"towers.{tower}.input.window.aggregation", hit)
+
+    def test_a_vector_that_is_joined_is_what_is_indexed(self) -> None:
+        """And split and stride stay the source's."""
+        window = {"size": 64, "stride": 32, "aggregation": "mean"}
+        joined = of("tied", towers__both__input__window=window)
+        index, source = joined.find("index:document"), joined.find("source:document")
+        assert index is not None and index.ports == (("document", "vector:document:aggregated"),)
+        assert source is not None
+        names = {field.name for field in source.fields if "window" in field.name}
+        assert names == {"input.window.size", "input.window.stride"}
 
     def test_what_depends_on_the_corpus_has_a_port_for_it(self) -> None:
         """A retriever's probability moves with the documents, its vectors and scores don't."""
@@ -223,7 +263,8 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("tied", "towers__both__input__truncation_side", "left", "source", TIED),
     ("tied", "towers__both__input__padding_side", "left", "source", TIED),
     ("tied", "towers__both__input__special_tokens", {"cls": 101, "sep": 103}, "source", TIED),
-    ("tied", "towers__both__input__window", {"size": 64, "stride": 32}, "source", TIED | {"raw score:aggregated"}),
+    ("tied", "towers__both__input__window", {"size": 64, "stride": 32, "aggregation": "best"}, "source",
+     TIED | {"raw score:aggregated"}),
     ("tied", "towers__both__rows__segments", False, "source", TIED),
     # a prompt is its side's alone
     ("tied", "towers__both__input__prompts", {"query": "query: ", "document": ""}, "source",
@@ -338,7 +379,7 @@ class TestSingleChanges:
         assert found
         nodes = {change.node for change in found}
         assert hit in nodes
-        assert path == "score__calibrator" or nodes == {hit}
+        assert path in ("score__calibrator", "towers__both__input__window") or nodes == {hit}
 
     def test_the_table_is_long_enough(self) -> None:
         """Every kind of node is hit first by some change."""

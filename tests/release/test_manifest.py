@@ -37,7 +37,8 @@ def leaves(value, keys=()):
 def every(bi, dense, sequence, recorded):
     """A release of several kinds, with all that can be declared of it."""
     whole = (
-        '[input.window]\nsize = 32\nstride = 16\n[prompts.help]\nquery = "h: "\n[score]\nthreshold = 0.5\n'
+        '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n'
+        '[prompts.help]\nquery = "h: "\n[score]\nthreshold = 0.5\n'
         '[training]\nseed = 1\n[calibrator]\npath = "c.json"\n'
     )
     folder = dense("dense")

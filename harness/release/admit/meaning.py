@@ -56,6 +56,11 @@ def meaning_findings(manifest: Manifest) -> tuple[Check, ...]:
             mend="Correct `window` in [input] of release.toml.",
         ),
         listed(
+            "aggregation-fits", _aggregation(meaning), sound="holds",
+            expected="rows or a mean of what gives vectors, a mean of logits or probabilities of a head",
+            mend="Correct `aggregation` in [input.window] of release.toml.",
+        ),
+        listed(
             "prompts-by-side", _prompts(meaning), sound="holds", expected="a prompt, if an empty one, for each side",
             mend="Add [prompts] with `query` and `document` to release.toml.",
         ),
@@ -219,6 +224,16 @@ def _window(meaning: Meaning) -> Iterator[str]:
         window = tower.input.window
         if window is not None and not window.stride <= window.size <= tower.input.max_length:
             yield f"{name}: windows of {window.size} every {window.stride}, of {tower.input.max_length} tokens"
+
+
+def _aggregation(meaning: Meaning) -> Iterator[str]:
+    for name, tower in meaning.towers.items():
+        window, family = tower.input.window, tower.readout.family
+        vectors = family in ("pooled", "rows", "sparse") and name != "pair"
+        if window is None or window.aggregation == "best":
+            continue
+        if vectors != (window.aggregation in ("rows", "mean")) or (window.aggregation == "mean" and family == "rows"):
+            yield f"{name}: {window.aggregation} of the windows of a {family}"
 
 
 def _prompts(meaning: Meaning) -> Iterator[str]:

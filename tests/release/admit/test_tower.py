@@ -2,6 +2,8 @@
 
 import pytest
 
+from harness.errors import Misconfigured
+
 from ..conftest import BODY, POOLER, VOCABULARY, broken, checks, classifier, safetensors
 
 SIZE = len(VOCABULARY)
@@ -102,8 +104,27 @@ class TestLength:
         """Two of two are special."""
         assert broken(bi(extra="[input]\nmax_length = 2\n")) == ["content-rows"]
 
+    @pytest.mark.parametrize(
+        ("aggregation", "fits"), [("rows", True), ("mean", True), ("best", True), ("mean-of-logits", False)]
+    )
+    def test_windows_are_joined_as_vectors_can_be(self, bi, aggregation, fits):
+        """A vector has no logits."""
+        text = f'[input.window]\nsize = 32\nstride = 16\naggregation = "{aggregation}"\n'
+        assert broken(bi(extra=text)) == ([] if fits else ["aggregation-fits"])
+
+    def test_windows_of_a_head_are_joined_as_numbers(self, sequence):
+        """It keeps no vectors to take the mean of."""
+        text = '[input.window]\nsize = 32\nstride = 16\naggregation = "{}"\n'
+        assert broken(sequence(name="a", extra=text.format("mean"))) == ["aggregation-fits"]
+        assert broken(sequence(name="b", extra=text.format("mean-of-probabilities"))) == []
+
+    def test_how_windows_are_joined_must_be_said(self, bi):
+        """Without it a text would have several vectors, and nobody knew which counts."""
+        with pytest.raises(Misconfigured, match="aggregation"):
+            checks(bi(extra="[input.window]\nsize = 32\nstride = 16\n"))
+
     def test_windows_fit_into_the_length(self, bi):
         """And a stride into its window."""
-        assert "window-fits" in broken(bi("a", "[input.window]\nsize = 128\nstride = 64\n"))
-        assert "window-fits" in broken(bi("b", "[input.window]\nsize = 32\nstride = 33\n"))
-        assert broken(bi("c", "[input.window]\nsize = 32\nstride = 32\n")) == []
+        assert "window-fits" in broken(bi("a", '[input.window]\nsize = 128\nstride = 64\naggregation = "best"\n'))
+        assert "window-fits" in broken(bi("b", '[input.window]\nsize = 32\nstride = 33\naggregation = "best"\n'))
+        assert broken(bi("c", '[input.window]\nsize = 32\nstride = 32\naggregation = "best"\n')) == []
