@@ -188,6 +188,8 @@ def _relied_on(tower: Tower) -> set[str]:
         found.add("Normalize")
     kinds = {projection.kind for projection in readout.projections}
     found |= {name for kind, name in (("dense", "Dense"), ("pooler", "BertPooler")) if kind in kinds}
+    if readout.family == "pooled" and "layer-norm" in kinds:
+        found.add("LayerNorm")
     heads = {
         "cls-head": {"BertForSequenceClassification", "BertPooler"},
         "token-head": {"BertForTokenClassification"},

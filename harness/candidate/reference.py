@@ -16,7 +16,7 @@ from harness.release.manifest import Projection, Readout, Tower
 from harness.rows.mask import Counting
 
 MODES: tuple[Mode, ...] = ("cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-# What the library's LayerNorm module adds to the variance; its configuration has no key for it.
+# What the library's LayerNorm module adds to the variance; its configuration has no key for it. A marker holds it.
 LAYER_NORM_EPSILON = 1e-5
 PREFIXES = {"dense": "linear", "layer-norm": "norm"}
 

@@ -140,7 +140,9 @@ def sides_of(meaning: Meaning) -> dict[str, Tower]:
 
 
 def fields(meaning: Meaning, *, apart: bool = False) -> tuple[Field, ...]:
-    """Every stated value. `apart` writes a shared encoder as that of each side, to hold it against two.
+    """Every stated value; of a training, what says anything.
+
+    `apart` writes a shared encoder as that of each side, to hold it against two.
 
     Raises KeyError for a field that the map does not name.
     """
@@ -153,6 +155,9 @@ def fields(meaning: Meaning, *, apart: bool = False) -> tuple[Field, ...]:
     for record in type(meaning).model_fields:
         if record != "towers":
             for pattern, keys, value in _leaves(getattr(meaning, record), record):
+                # Only the value tells what is declared of a training; 0 is declared.
+                if record == "training" and (value is None or value is False or value in ([], {})):
+                    continue
                 path = join(keys)
                 found.append(Field(path, path, value, steps[pattern], (WHOLE,)))
     return tuple(found)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sentence_transformers import CrossEncoder
 from sentence_transformers.base.modules import Dense
-from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
+from sentence_transformers.sentence_transformer.modules import LayerNorm, Normalize, Pooling
 from transformers.models.bert import modeling_bert as bert
 
 from harness.candidate import marker as room
@@ -121,7 +121,7 @@ class TestWhatIsInstalled:
         assert "(at the pinned revision: " in drift[0].text
 
     def test_nothing_else_moved(self):
-        """The BERT heads, cls, max, lasttoken, Normalize and Dense are as they were."""
+        """The BERT heads, cls, max, lasttoken, Normalize, Dense and LayerNorm are as they were."""
         moved = {marker.symbol for marker in markers() if marker.moved}
         assert moved == {
             "Pooling weightedmean", "Pooling mean", "Pooling mean_sqrt_len_tokens", "Pooling prompt",
@@ -160,6 +160,9 @@ class TestNamedByBehaviour:
              "Normalize", "scales to length 1 by L2, of each dimension over the batch"),
             (Dense, "forward", lambda self, given: {"sentence_embedding": self.linear(given["sentence_embedding"])},
              "Dense", "maps by linear alone"),
+            (LayerNorm, "forward", lambda self, given: {"sentence_embedding": torch.nn.functional.layer_norm(
+                given["sentence_embedding"], (2,), self.norm.weight, self.norm.bias, 1e-12)},
+             "LayerNorm", "adds to the variance 1e-12"),
             (CrossEncoder, "_input_length", staticmethod(lambda pair: 0),
              "CrossEncoder.predict", "batches in the order asked"),
             (CrossEncoder, "eval", lambda self: self, "CrossEncoder.predict", "runs in training mode"),
@@ -245,11 +248,11 @@ class TestSources:
         assert source_digest("no_such_module:Pooled") is None
 
     def test_the_pinned_digests_are_known_beside_the_installed(self):
-        """Five files; transformers had no source to be had at its pin."""
+        """Six files; transformers had no source to be had at its pin, and the norm's is one that never changed."""
         by_file = {}
         for source in reviewed().sources:
             by_file.setdefault(source.known_as, []).append(source.file)
-        assert len(by_file["f6d3a403"]) == len(by_file["sentence-transformers 6.2.0"]) == 4
+        assert (len(by_file["f6d3a403"]), len(by_file["sentence-transformers 6.2.0"])) == (4, 5)
         assert by_file["transformers 5.24.0"] == ["transformers/models/bert/modeling_bert.py"]
 
 
@@ -287,12 +290,19 @@ def room_fields(name):
     return Training.model_fields
 
 
+NORM = {
+    "kind": "layer-norm", "width_in": 32, "width_out": 32, "bias": True, "activation": "identity", "residual": False,
+    "weights": None,
+}  # fmt: skip
+
+
 class TestWhatAReleaseReliesOn:
     @pytest.mark.parametrize(
         ("changes", "expected"),
         [
             ({}, {"Pooling mean", "Normalize"}),
             ({"readout.modes": ["cls", "max"]}, {"Pooling cls", "Pooling max", "Normalize"}),
+            ({"readout.projections": [NORM]}, {"Pooling mean", "LayerNorm", "Normalize"}),
             ({"rows.prompt": False}, {"Pooling mean", "Pooling prompt", "Normalize"}),
             ({"readout.normalisation": {"kind": "none", "epsilon": None, "stage": "none"}}, {"Pooling mean"}),
             ({"readout.family": "span-head", "readout.modes": []}, {"BertForQuestionAnswering", "Normalize"}),

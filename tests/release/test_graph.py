@@ -381,6 +381,13 @@ class TestSingleChanges:
         assert hit in nodes
         assert path in ("score__calibrator", "towers__both__input__window") or nodes == {hit}
 
+    def test_what_is_not_said_of_a_training_is_no_change(self) -> None:
+        """Of two fields that are, two: also a seed of 0, and no empty list beside them."""
+        before, after = meaning("tied"), changed(meaning("tied"), training={"seed": 0, "objectives": ["contrastive"]})
+        found = changes(manifest(before), manifest(after))
+        assert [change.field for change in found] == ["training.objectives", "training.seed"]
+        assert changes(manifest(before), manifest(changed(meaning("tied"), training={}))) == ()
+
     def test_the_table_is_long_enough(self) -> None:
         """Every kind of node is hit first by some change."""
         assert len(TABLE) >= 40

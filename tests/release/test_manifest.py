@@ -137,6 +137,11 @@ class TestContentId:
         assert before.identity.content_id == after.identity.content_id
         assert before.evidence.files != after.evidence.files
 
+    def test_an_empty_training_is_none(self, bi):
+        """A table without a word in it is the same release as no table."""
+        one, other = (open_release(bi(name, extra).path) for name, extra in (("a", ""), ("b", "[training]\n")))
+        assert one.content_id == other.content_id
+
     def test_another_label_map_is_the_labels_and_nothing_else(self, sequence):
         """Two names exchanged: the rows they stand for are the same."""
         declared = '[output]\nkind = "classes"\n'

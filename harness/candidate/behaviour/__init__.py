@@ -23,6 +23,7 @@ EXPERIMENTS: Mapping[str, Callable[[], Facts]] = {
     "Pooling prompt": pooling.prompt,
     "Normalize": pooling.normalize,
     "Dense": pooling.dense,
+    "LayerNorm": pooling.layer_norm,
     "CrossEncoder.predict": cross.predict,
 }
 

@@ -159,6 +159,27 @@ def normalize() -> Facts:
     }
 
 
+def layer_norm() -> Facts:
+    import torch
+    from sentence_transformers.sentence_transformer.modules import LayerNorm
+
+    norm = fixed(lambda: LayerNorm(2))
+    # Of variance 1e-5, so that what is added to it shows.
+    given = torch.tensor([[1.0, 1.0 + 2 * 1e-5**0.5]], dtype=torch.float64)
+    found = norm.double()({"sentence_embedding": given})["sentence_embedding"]
+    centred = given - given.mean(dim=1, keepdim=True)
+
+    def scaled(by: Any) -> Any:
+        return centred / by * norm.norm.weight + norm.norm.bias
+
+    variance = centred.pow(2).mean()
+    known = {
+        name: scaled((variance + epsilon).sqrt())
+        for name, epsilon in (("1e-5", 1e-5), ("1e-12", 1e-12), ("1e-6", 1e-6), ("nothing", 0.0))
+    }
+    return {"adds to the variance": named(found, known)}
+
+
 def dense() -> Facts:
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense

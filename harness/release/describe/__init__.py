@@ -18,7 +18,7 @@ from harness.release.describe.sparse import sparse
 from harness.release.describe.told import DECLARED, Told, Tree, each_from, settle
 from harness.release.field import join
 from harness.release.folder import ModelFolder
-from harness.release.manifest import Evidence, Identity, Manifest, Meaning, Runtime
+from harness.release.manifest import Evidence, Identity, Manifest, Meaning, Runtime, Training
 
 Family: TypeAlias = Literal["bi", "cross", "late", "sparse", "head"]
 FAMILIES: Mapping[str, Callable[[ReleaseDefinition, ModelFolder], Tree]] = {
@@ -141,6 +141,9 @@ def _whole(definition: ReleaseDefinition, tree: Tree, beside: Beside) -> Tree:
     if beside.calibrator is not None:
         calibrator = each_from(beside.calibrator.model_dump(), "declared")
     said = definition.training
-    training: Tree = Told(None, DECLARED) if said is None else each_from(said.model_dump(mode="json"), DECLARED)
+    # An empty table says as much as none.
+    training: Tree = (
+        Told(None, DECLARED) if said in (None, Training()) else each_from(said.model_dump(mode="json"), DECLARED)
+    )
     return {**tree, "score": {**(score if isinstance(score, Mapping) else {}), "calibrator": calibrator},
             "training": training}  # fmt: skip
