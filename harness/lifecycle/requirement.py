@@ -41,15 +41,27 @@ def read(root: Path) -> GateDefinition:
 
 
 def missing(
-    gate: GateDefinition, *, ran: str, passed: Collection[str], parent: State | None, parent_name: str = "its parent"
+    gate: GateDefinition,
+    *,
+    ran: str,
+    passed: Mapping[str, Collection[str]],
+    locks: Mapping[str, str],
+    parent: State | None,
+    parent_name: str = "its parent",
 ) -> tuple[str, ...]:
     """What stands between a release and CANDIDATE, in words; empty where nothing does.
 
-    `ran`: the suite of this run. `passed`: the suites that this content has passed. `parent`: the state of the rollback
-    parent's content, None where there was none.
+    `ran`: the suite of this run, whose lock is the one that decided. `passed`: by suite, the digests of the locks under
+    which this content has passed it. `locks`: by suite, the digest of the lock that it has now, where that is at hand.
+    `parent`: the state of the rollback parent's content, None where there was none.
     """
-    wanted = gate.suites or [ran]
-    found = [f"a PASS on the suite {suite}" for suite in dict.fromkeys(wanted) if suite not in passed]
+    found = []
+    for suite in dict.fromkeys(gate.suites or [ran]):
+        under = passed.get(suite, ())
+        if not under:
+            found.append(f"a PASS on the suite {suite}")
+        elif suite != ran and locks.get(suite, next(iter(under))) not in under:
+            found.append(f"a PASS on the suite {suite} as it is frozen now ({locks[suite][:12]})")
     if parent is None:
         found.append("a rollback parent")
     elif gate.parent == "candidate" and parent is not State.CANDIDATE:

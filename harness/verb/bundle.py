@@ -16,6 +16,7 @@ from harness.output.decision import Outcome
 from harness.release.open import DEFINITION, Release, open_release
 from harness.report.markdown import markdown
 from harness.store import read
+from harness.suite.lock import LOCK, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place
 from harness.verb.plan import as_tuple, prepare
@@ -64,16 +65,26 @@ def unmet(place: Place, found: Answer) -> tuple[str, ...]:
     """What the project's gate.toml asks of a CANDIDATE and this run's does not have, in words."""
     with place.store.reading() as connection:
         releases = read.releases(connection, found.run)
+    gate = requirement.read(place.root)
     known = {side: (place.root / each.place, each.content_id) for side, each in releases.items()}
-    passed = {str(each["name"]) for each in evidence(*known["candidate"], State.EVALUATED) if "name" in each}
+    passed: dict[str, set[str]] = {}
+    for each in evidence(*known["candidate"], State.EVALUATED):
+        passed.setdefault(str(each.get("name")), set()).add(str(each.get("suite")))
     parent = releases.get("parent")
     return requirement.missing(
-        requirement.read(place.root),
+        gate,
         ran=found.suite,
         passed=passed,
+        locks=_locks(place) if gate.suites else {},
         parent=requirement.proven_state(*known["parent"]) if parent else None,
         parent_name=parent.release if parent else "its parent",
     )
+
+
+def _locks(place: Place) -> dict[str, str]:
+    """By name, the digest of the lock of every suite of the project. Raises Tampered for one that is none."""
+    locks = [read_lock(path.parent) for path in sorted((place.root / "suites").glob(f"*/{LOCK}"))]
+    return {lock.definition.name: lock.digest for lock in locks}
 
 
 def write_bundle(place: Place, found: Answer) -> None:

@@ -35,8 +35,9 @@ class TestTheFile:
 
 
 class TestCandidate:
-    def lacks(self, gate: GateDefinition, passed: set[str], parent: State | None) -> tuple[str, ...]:
-        return missing(gate, ran="help", passed=passed, parent=parent, parent_name="old")
+    def lacks(self, gate: GateDefinition, passed: set[str], parent: State | None, **locks: str) -> tuple[str, ...]:
+        under = {suite: {f"{suite} then"} for suite in passed}
+        return missing(gate, ran="help", passed=under, locks=locks, parent=parent, parent_name="old")
 
     def test_the_suite_that_ran_is_enough_without_a_file(self) -> None:
         """Against any parent."""
@@ -47,6 +48,14 @@ class TestCandidate:
         gate = GateDefinition(suites=["law", "help", "law", "code"])
         assert self.lacks(gate, {"help"}, State.DRAFT) == ("a PASS on the suite law", "a PASS on the suite code")
         assert self.lacks(gate, {"help", "law", "code"}, State.DRAFT) == ()
+
+    def test_every_suite_as_it_is_frozen_now(self) -> None:
+        """A PASS under another lock is none; of a suite without its lock at hand, any is; the one that ran decided."""
+        gate = GateDefinition(suites=["help", "law"])
+        found = self.lacks(gate, {"help", "law"}, State.DRAFT, law="law now", help="help now")
+        assert found == ("a PASS on the suite law as it is frozen now (law now)",)
+        assert self.lacks(gate, {"help", "law"}, State.DRAFT, law="law then") == ()
+        assert self.lacks(gate, {"help", "law"}, State.DRAFT) == ()
 
     def test_a_parent(self) -> None:
         """Without one there is nothing to go back to."""

@@ -241,6 +241,24 @@ class TestBundle:
             harness.run("s", candidate="better", parent="old")
         assert harness.decide("latest").bundle is None
 
+    def test_a_pass_on_a_suite_that_was_frozen_anew_counts_no_more(self, project: Project) -> None:
+        """Its rules were others; passing it again is what it takes."""
+        project.suite("t")
+        (project.root / "gate.toml").write_text('schema = "harness.gate.v1"\nsuites = ["s", "t"]\n')
+        for name in ("s", "t"):
+            harness.freeze(name)
+        assert harness.run("t", candidate="better", parent="old").bundle is None
+        rule = '[[rules]]\nid = "other"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.9\n'
+        project.suite("t", rules=rule)
+        harness.freeze("t")
+        found = harness.run("s", candidate="better", parent="old")
+        assert found.bundle is None
+        with pytest.raises(Misconfigured, match="suite t as it is frozen now"):
+            harness.bundle(found.run)
+        project.suite("t")
+        harness.freeze("t")
+        assert harness.bundle(found.run).bundle
+
     def test_a_gate_that_asks_for_more_keeps_it_evaluated(self, project: Project) -> None:
         harness.freeze("s")
         (project.root / "gate.toml").write_text('schema = "harness.gate.v1"\nparent = "candidate"\n')
