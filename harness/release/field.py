@@ -198,6 +198,9 @@ def _of_tower(meaning: Meaning, tower: Tower, place: str, sides: tuple[str, ...]
         stated: Mapping[str, Json] = getattr(getattr(tower, model), name)
         for side in dict.fromkeys((*sides, *stated)):
             value = stated.get(side, absent)
+            # Of a side that is not the encoder's own, nothing is said by what absent says.
+            if side not in sides and value == absent:
+                continue
             # Tokens to leave out are a set.
             value = sorted(value) if isinstance(value, list) else value
             yield Field(f"{place}.{model}.{name}.{side}", f"{model}.{name}", value, steps[f"{above}.*"], (side,))

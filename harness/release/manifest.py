@@ -60,7 +60,8 @@ class Window(BaseModel):
 
 
 class Input(BaseModel):
-    """From a text to token IDs. `prompts` by side, put before the text as they are; `template` names how pairs join.
+    """From a text to token IDs. `tokenizer`: digests of its files by bare name. `prompts` by side, put before the text
+    as they are; `template` names how pairs join.
 
     `suite_prompts`: the prompts on those suites where they depart from `prompts`. `normaliser` as the tokenizer states
     it, long strings by their digest. `special_tokens`: IDs by role, where the tokenizer's files give one. `max_length`

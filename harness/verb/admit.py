@@ -17,15 +17,15 @@ from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
 
+if TYPE_CHECKING:
+    from harness.candidate.encoder import Encoder
+    from harness.candidate.parity import Parity
+
 # What these say of the weights is all that can be said of them.
 UNSAFE_TO_LOAD = (
     "files-there", "files-whole", "weights-there", "weights-safe", "weights-readable", "no-remote-code",
     "adapter-merged",
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from harness.candidate.encoder import Encoder
-    from harness.candidate.parity import Parity
 
 
 @dataclass(frozen=True, slots=True)

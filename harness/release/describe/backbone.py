@@ -133,7 +133,9 @@ def input_of(
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
     special = {role: Told(token_id, tokenizer.stated_in[role]) for role, token_id in tokenizer.special.items()}
     return {
-        "tokenizer": _files(tokenizer.files),
+        # By bare names: another layout of the same folder is the same release.
+        "tokenizer": {PurePosixPath(file).name: Told(found, file) for file, found in tokenizer.files.items()}
+        or Told({}, DERIVED),
         "normaliser": tokenizer.normaliser,
         "lower_case": _lower_case(backbone),
         "max_length": max_length(backbone, limits, exactly),
@@ -258,7 +260,3 @@ def _segments(backbone: Backbone) -> Told:
         return Told(kinds > 1, f"{backbone.at('config.json')}#/type_vocab_size")
     architecture = known(backbone.config)
     return Told(architecture is not None and architecture.segments, LIBRARY)
-
-
-def _files(digests: Mapping[str, str]) -> Tree:
-    return {file: Told(found, file.partition("#")[0]) for file, found in digests.items()} or Told({}, DERIVED)

@@ -3,6 +3,8 @@
 import pytest
 
 from harness.errors import Misconfigured, NotAdmitted
+from harness.release.difference import changes
+from harness.release.graph import graph
 
 from ..conftest import LIBRARY, MODULES, safetensors
 from .conftest import described, source, tower
@@ -252,6 +254,14 @@ class TestRouter:
         assert (query.input.prompts, document.input.prompts) == ({"query": ""}, {"document": ""})
         assert query.readout.normalisation.kind == document.readout.normalisation.kind == "l2"
         assert meaning.interaction.tied is False
+
+    def test_one_encoder_saved_as_two_keeps_every_key(self, router, bi):
+        """The same files on both sides: that they are two is all that changed."""
+        two = router().write("model/document_1/config.json", {"embedding_dimension": 8, "pooling_mode": "mean"})
+        two.write("model/query_1/config.json", {"embedding_dimension": 8, "pooling_mode": "mean"})
+        before, after = described(bi("tied")), described(two)
+        assert [change.field for change in changes(before, after)] == ["interaction.tied"]
+        assert graph(before.meaning).as_record() == graph(after.meaning).as_record()
 
     def test_the_old_name_and_file_are_read(self, router):
         """Asym, with its routes in config.json."""
