@@ -10,7 +10,13 @@ from harness.release.describe.modules import Module
 from harness.release.describe.prompts import SETTINGS
 from harness.release.folder import ModelFolder
 
-TEXT, WHOLE, SWITCH, TEXTS, SOME = "text", "a whole number", "true or false", "a list of texts", "text or a list of it"
+TEXT, WHOLE, SWITCH, TEXTS, SOME = (
+    "text",
+    "a whole number above 0",
+    "true or false",
+    "a list of texts",
+    "text or a list of it",
+)
 MEND = "Restore the file from where the model came from."
 
 
@@ -24,7 +30,7 @@ def _are_texts(value: Json) -> bool:
 
 IS: Mapping[str, Callable[[Json], bool]] = {
     TEXT: _is_text,
-    WHOLE: lambda value: isinstance(value, int) and not isinstance(value, bool),
+    WHOLE: lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
     SWITCH: lambda value: isinstance(value, bool),
     TEXTS: _are_texts,
     SOME: lambda value: _is_text(value) or _are_texts(value),

@@ -28,6 +28,7 @@ class TestTypes:
             (SETTINGS, "truncate_dim", True),
             (SETTINGS, "default_prompt_name", 1),
             ("sentence_bert_config.json", "max_seq_length", "64"),
+            ("sentence_bert_config.json", "max_seq_length", 0),
             ("sentence_bert_config.json", "do_lower_case", "no"),
         ],
     )
