@@ -153,11 +153,14 @@ class Output(BaseModel):
 
 
 class Score(BaseModel):
-    """`threshold`: one, or one for each label. `type`: what a head's numbers are said to be."""
+    """`threshold`: one, or one for each label. `type`: what a head's numbers are said to be. `label`: the class of a
+    cross-encoder by whose number documents rank.
+    """
 
     model_config = Strict
 
     type: Literal["logit", "probability"] | None = None
+    label: Text | None = None
     temperature: Annotated[float, Field(gt=0)] | None = None
     threshold: float | list[float] | None = None
 
@@ -317,6 +320,8 @@ class ReleaseDefinition(BaseModel):
             raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
         if self.score.type is not None and self.interaction != "head":
             raise ValueError(f"the score type of a {self.interaction} release is its model's own")
+        if self.score.label is not None and self.interaction != "cross":
+            raise ValueError(f"a {self.interaction} release has no [score] `label`: no class of it ranks documents")
 
     def prompts_for(self, suite_name: str | None = None) -> SidePrompts:
         """What release.toml says of the prompts on one suite; without a name, on a suite that it doesn't mention."""

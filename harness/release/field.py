@@ -70,7 +70,7 @@ _ENTERS: Mapping[Kind | None, str] = {
         output.labels  output.null  output.transitions
         output.regression.units  output.regression.scale  output.regression.shift
         score.low  score.high  score.higher_is_better  score.sums_to  score.probability  score.activation
-        score.temperature
+        score.label  score.temperature
         interaction.kind  interaction.releases.*  interaction.maxsim  interaction.maxsim_ties
         interaction.weights.*  interaction.scales.*
         recording.format  recording.outputs  recording.revision

@@ -215,7 +215,9 @@ class Calibrator(BaseModel):
 
 
 class Score(BaseModel):
-    """What two texts, or a text and its labels, are worth to each other."""
+    """What two texts, or a text and its labels, are worth to each other. `label`: of a head of several numbers, the
+    class whose number ranks; null where there is one number, or where no documents are ranked.
+    """
 
     model_config = Strict
 
@@ -226,6 +228,7 @@ class Score(BaseModel):
     sums_to: float | None
     probability: bool
     activation: str
+    label: str | None
     temperature: float | None
     index: Literal["none", "flat"]
     threshold: float | list[float] | None

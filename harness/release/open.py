@@ -21,6 +21,8 @@ from harness.release.source import find_model
 DEFINITION = "release.toml"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
 # the model: theirs is the reason that helps.
+# Besides one encoder for both sides.
+RUNNABLE = ("cross",)
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
 
 
@@ -64,8 +66,8 @@ class Release:
         """Why this version can describe and compare the release, but not run it; None where it can."""
         if self.recorded is not None:
             return None
-        if self.bi is None:
-            kind = self.definition.interaction
+        kind = self.definition.interaction
+        if self.bi is None and kind not in RUNNABLE:
             return "a bi release with an encoder for each side" if kind == "bi" else f"a {kind} release"
         if self.definition.input.window is not None:
             return "a release that reads texts in windows"
@@ -81,6 +83,14 @@ class Release:
     def quantised(self) -> Literal["int8"] | None:
         """How its weights are rounded; None for float32."""
         return None if self.definition.model is None else self.definition.model.quantised
+
+    @property
+    def unranked(self) -> str | None:
+        """Why its numbers rank no documents; None where they do."""
+        output, score = self.manifest.meaning.output, self.manifest.meaning.score
+        if self.definition.interaction == "cross" and output.dimension > 1 and score.label is None:
+            return f"a head of the classes {', '.join(output.labels or ())}, none of them named as the score"
+        return None
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
         """The prompts on one suite; None where its texts aren't queries and documents, or it has none of its own."""

@@ -135,8 +135,8 @@ TINY_MANIFEST: dict[str, Any] = {
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
-            "probability": False, "activation": "identity", "temperature": None, "index": "flat", "threshold": None,
-            "ties": "expected", "calibrator": None,
+            "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "flat",
+            "threshold": None, "ties": "expected", "calibrator": None,
         },
         "recording": None,
         "training": None,

@@ -71,8 +71,8 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
-            "probability": False, "activation": "identity", "temperature": None, "index": "none", "threshold": None,
-            "ties": "expected", "calibrator": None, **score,
+            "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "none",
+            "threshold": None, "ties": "expected", "calibrator": None, **score,
         },
         "recording": None,
         "training": None,

@@ -109,7 +109,7 @@ class TestWhatCanBeRun:
         """The others say by name what they are."""
         a, cross = bi("a"), sequence(name="cross")
         assert opened(a).cannot_run is None and opened(recorded()).cannot_run is None
-        assert opened(cross).cannot_run == "a cross release"
+        assert opened(cross).cannot_run is None and opened(cross).unranked is None
         assert opened(whole(STAGES)).cannot_run == "a two-stage release"
         bi("b")
         assert opened(whole(PAIR)).cannot_run == "a bi release with an encoder for each side"
@@ -120,3 +120,8 @@ class TestWhatCanBeRun:
             "windows" in opened(bi(extra='[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n')).cannot_run
         )
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
+
+    def test_classes_none_of_which_is_the_score_rank_nothing(self, sequence):
+        """They are named, and the one that release.toml names ranks."""
+        assert "LABEL_0, LABEL_1, LABEL_2" in opened(sequence(labels=3)).unranked
+        assert opened(sequence(labels=3, name="b", extra='[score]\nlabel = "LABEL_1"\n')).unranked is None

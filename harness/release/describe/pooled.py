@@ -97,6 +97,7 @@ def ranked(definition: ReleaseDefinition, index: Literal["flat", "none"] = "flat
         "sums_to": Told(None, DERIVED),
         "probability": Told(False, DERIVED),
         "activation": Told("identity", LIBRARY),
+        "label": Told(None, DERIVED),
         "temperature": Told(definition.score.temperature, DECLARED),
         "index": Told(index, LIBRARY),
         "threshold": Told(definition.score.threshold, DECLARED),
