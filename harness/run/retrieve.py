@@ -140,7 +140,7 @@ def _ranked(
         # One more, for the query's own document may be left out.
         depth=cut.depth + cut.drop_self,
         grid=grid,
-        keep_limit=WHOLE_GROUP if cut.ties == "expected" else len(documents),
+        keep_limit=WHOLE_GROUP if cut.ties == "expected" and not cut.exact else len(documents),
         must_keep=[_places(place, judged.get(case.id, set()), case.id) for case in suite.cases],
     )
     found = SEARCHES[wanted.release.definition.interaction](wanted.release, queries, index, sought)
