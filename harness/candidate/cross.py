@@ -32,7 +32,8 @@ class Pair(NamedTuple):
 class PairEncoder:
     """A loaded cross-encoder. What is kept of a pair are its raw numbers, [1, l] for a head of `labels`.
 
-    `prompt` stands before the query; `max_length` in tokens, special ones included, of both texts together.
+    `prompt` stands before the query; `max_length` in tokens, special ones included, of both texts together. `width`:
+    raw numbers of a pair.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class PairEncoder:
         self.prompt, self.max_length = tower.input.prompts.get("pair", ""), tower.input.max_length
         self.widest = positions(model[0].model.config)
         self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)
-        self._width = int(model.num_labels)
+        self.width = int(model.num_labels)
 
     def encode(self, pairs: Sequence[Pair]) -> Encoded:
         """The raw numbers of pairs. A pair that makes the model raise fails alone."""
@@ -53,6 +54,10 @@ class PairEncoder:
         return hashlib.sha256(
             f"{self.prompt}{pair.query}\x1f{pair.document}".encode("utf-8", "surrogatepass")
         ).hexdigest()
+
+    def query_digest(self, query: str) -> str:
+        """SHA-256 of a query as it is rendered."""
+        return hashlib.sha256((self.prompt + query).encode("utf-8", "surrogatepass")).hexdigest()
 
     def tokenise(self, pairs: Sequence[Pair]) -> list[Tokens]:
         """Tokens of pairs, cut at `max_length`, with what each of the two texts keeps and loses."""
@@ -84,7 +89,7 @@ class PairEncoder:
         return [Piece(row[None]) for row in logits]
 
     def blank(self) -> Piece:
-        return Piece(np.full((1, self._width), np.nan, dtype=np.float32))
+        return Piece(np.full((1, self.width), np.nan, dtype=np.float32))
 
     def scores(self, logits: NDArray[np.floating], grid: float) -> NDArray[np.float64]:
         """What ranks, [n], from the raw numbers [n, l]: higher is better; NaN where one of them isn't finite.

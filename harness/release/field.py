@@ -73,6 +73,7 @@ _ENTERS: Mapping[Kind | None, str] = {
         score.label  score.temperature
         interaction.kind  interaction.releases.*  interaction.maxsim  interaction.maxsim_ties
         interaction.weights.*  interaction.scales.*
+        interaction.pool  interaction.rank_constant  interaction.absent
         recording.format  recording.outputs  recording.revision
     """,
     Kind.CALIBRATED: """

@@ -111,7 +111,7 @@ def search(
 def score_pairs(
     queries: Vectors,
     documents: Vectors,
-    pairs: NDArray[np.integer],
+    pairs: Indices,
     *,
     grid: float,
     score_type: Literal["cosine", "dot"],

@@ -14,34 +14,11 @@ from harness.candidate.encoder import encode
 from harness.errors import Misconfigured, NotAdmitted
 from harness.release.open import open_release
 
-from .conftest import WORDS
+from .conftest import WORDS, save_cross
 
 GRID = 1e-6
 THREE = ("contradiction", "entailment", "neutral")
 IDENTITY = "torch.nn.modules.linear.Identity"
-
-
-def save_cross(path: Path, *, labels: tuple[str, ...] = ("one",), activation: str | None = None, seed: int = 5) -> Path:
-    """A BERT of two layers and random weights with a head of so many rows, as the library saves it."""
-    import transformers
-
-    torch.manual_seed(seed)
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz:"]
-    bare = path / "bare"
-    bare.mkdir(parents=True)
-    (bare / "vocab.txt").write_text("\n".join(tokens))
-    transformers.BertTokenizer(str(bare / "vocab.txt"), model_max_length=48).save_pretrained(bare)
-    config = transformers.BertConfig(
-        vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=48, initializer_range=0.5, num_labels=len(labels),
-        id2label=dict(enumerate(labels)), label2id={label: row for row, label in enumerate(labels)},
-    )  # fmt: skip
-    transformers.BertForSequenceClassification(config).eval().save_pretrained(bare)
-    CrossEncoder(str(bare), device="cpu").save(str(path / "model"))
-    if activation:
-        settings = path / "model" / "config_sentence_transformers.json"
-        settings.write_text(json.dumps({**json.loads(settings.read_text()), "activation_fn": activation}))
-    return path / "model"
 
 
 @pytest.fixture(scope="session")

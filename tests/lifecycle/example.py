@@ -62,7 +62,8 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
     return {
         "interaction": {
             "kind": kind, "tied": None, "releases": {}, "depth": None, "maxsim": None, "maxsim_ties": None,
-            "token_schema": None, "weights": {}, "scales": {},
+            "token_schema": None, "weights": {}, "scales": {}, "pool": None,
+            "rank_constant": None, "absent": None,
         },
         "towers": towers,
         "output": {
