@@ -80,7 +80,7 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
         checks = (*checks, *_calibrated(opened), *complete)
         # A model with made-up weights proves nothing.
         if all(check.ok for check in complete):
-            checks = (*checks, *(_members(opened) if opened.is_composed else _proofs(opened)))
+            checks = (*checks, *(_composed(opened) if opened.is_composed else _proofs(opened)))
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
@@ -128,8 +128,18 @@ def _complete(folder: Path | None, manifest: Manifest | None, checks: tuple[Chec
     yield completeness(folder, manifest)
 
 
+def _composed(opened: Release) -> Iterator[Check]:
+    """Members that are proven by themselves, and that what is made of their answers is what the manifest says."""
+    from harness.verb.composition import composition
+
+    members = list(_members(opened))
+    yield from members
+    if all(check.ok for check in members) and not (opened.cannot_run or opened.unranked):
+        yield from composition(opened)
+
+
 def _members(opened: Release) -> Iterator[Check]:
-    """What is composed of proven members is as proven as they are; one that is still DRAFT is admitted by the way."""
+    """One that is still DRAFT is admitted by the way."""
     for role, member in opened.members.items():
         failed: list[Check] = []
         if proven_state(member.folder, member.content_id) is State.DRAFT:

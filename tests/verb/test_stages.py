@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -292,7 +293,44 @@ class TestAdmission:
         project.two("one")
         found = harness.admit("one")
         assert found.ok and str(found.state) == "RECONCILED"
-        assert {"member: retriever", "member: reranker"} <= {check.name for check in found.checks}
+        assert {"member: retriever", "member: reranker", "composition"} <= {check.name for check in found.checks}
+
+    @pytest.mark.parametrize("scale", ["none", "min-max", "z-score", "reciprocal-rank"])
+    @pytest.mark.parametrize("other", ["cls", "cross", "one"])
+    def test_a_fusion_is_computed_again_by_hand(self, project: Project, scale: str, other: str) -> None:
+        """Of two encoders, of one and a cross-encoder over given documents, of one and two stages."""
+        project.two("one", depth=5)
+        text = f'interaction = "fusion"\n[fusion]\ndepth = 6\nweights = {{ bi = 0.7, {other} = 1.3 }}\n'
+        project.release("fused", text + f'scales = {{ bi = "{scale}", {other} = "min-max" }}\n')
+        [shown] = [check for check in harness.admit("fused").checks if check.name == "composition"]
+        assert shown.ok and "difference" in shown.found
+
+    @pytest.mark.parametrize("broken", ["lists_of", "staged"])
+    def test_stages_that_are_put_together_otherwise_are_found(self, project: Project, monkeypatch, broken: str) -> None:
+        """A depth that is not kept, and an order that is not the reranker's."""
+        from harness.run import compose
+
+        lists = compose.lists_of
+
+        def deeper(retrieved, suite):
+            return {
+                case: replace(given, documents=given.documents[1:], scores=given.scores[1:])
+                for case, given in lists(retrieved, suite).items()
+            }
+
+        monkeypatch.setattr(compose, broken, deeper if broken == "lists_of" else lambda first, second: first)
+        project.two("one")
+        found = harness.admit("one")
+        assert [check.name for check in found.checks if not check.ok] == ["composition"]
+        assert str(found.state) == "DRAFT"
+
+    def test_a_recorded_member_is_said_to_be_one(self, project: Project) -> None:
+        """It has no answer to other texts."""
+        text = 'interaction = "recorded"\n[recorded]\nformat = "trec-run"\npath = "run.trec"\nscore_type = "dot"\n'
+        (project.release("old", text) / "run.trec").write_text("q0 Q0 d0 1 1 x\n")
+        project.two("one", retriever="old")
+        found = harness.admit("one")
+        assert found.ok and "not computed again: old recorded" in {check.found for check in found.checks}
 
     def test_a_member_that_is_still_a_draft_is_admitted_by_the_way(self, project: Project) -> None:
         shutil.rmtree(project.root / "releases/cross")
