@@ -16,7 +16,6 @@ from harness.candidate.encoder import Encoded, encode
 from harness.candidate.open import keys, loaded, positions
 from harness.candidate.side import Features, Keys, Piece, padded
 from harness.errors import Misconfigured, NotAdmitted
-from harness.readout.probability import softmax
 from harness.readout.projection import activate
 from harness.release.manifest import Score, Tower
 from harness.release.open import Release
@@ -100,9 +99,7 @@ class PairEncoder:
         finite = np.isfinite(logits).all(axis=1)
         # Adding 0 makes −0 into 0.
         steps = np.where(finite[:, None], np.rint(logits.astype(np.float64) / grid), 0.0) * grid + 0.0
-        applied = (
-            softmax(steps, 1.0) if self._score.activation == "softmax" else activate(self._score.activation, steps)
-        )
+        applied = activate(self._score.activation, steps)
         column = 0 if self._score.label is None else self._labels.index(self._score.label)
         return np.where(finite, applied[:, column], np.nan)
 

@@ -67,5 +67,5 @@ def _loaded(folder: str, library_class: str) -> Any:
     )
     # The warning's advice, to pad while tokenizing, would pad all texts to one width.
     model.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
-    one_row_at_a_time(model)
+    one_row_at_a_time(model, heads=library_class == "CrossEncoder")
     return model.float().eval()

@@ -63,12 +63,17 @@ def one_thread_each() -> Iterator[int]:
         torch.set_num_threads(threads)
 
 
-def one_row_at_a_time(model: Any) -> None:
-    """Makes the linear maps of a model take vectors [n, d] one by one; rows [n, r, d] go through as they did.
+def one_row_at_a_time(model: Any, *, heads: bool) -> None:
+    """Makes a model's linear maps take vectors [n, d] one by one; rows [n, r, d] go through as they did.
 
     A product's rounding follows from how many rows it has, and those of vectors are as many as a batch has texts.
+    `heads`: also those inside the transformer, of which rows need none.
     """
     import torch
+    from transformers import PreTrainedModel
+
+    within = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
+    spared = set() if heads else {id(inner) for each in within for inner in each.modules()}
 
     def alone(linear: Any) -> None:
         whole = linear.forward
@@ -82,7 +87,7 @@ def one_row_at_a_time(model: Any) -> None:
         linear.forward = forward
 
     for module in model.modules():
-        if isinstance(module, torch.nn.Linear):
+        if isinstance(module, torch.nn.Linear) and id(module) not in spared:
             alone(module)
 
 

@@ -223,7 +223,7 @@ class Fusion(BaseModel):
 
     weights: Annotated[dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]], Field(min_length=2)]
     scales: dict[Name, Scale]
-    depth: Annotated[int, Field(gt=0)]
+    depth: Annotated[int, Field(gt=0)] = 100
     k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
 
     @model_validator(mode="after")

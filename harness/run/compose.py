@@ -94,32 +94,39 @@ def _identity(release: Release) -> Identity:
 
 def _level(nodes: Mapping[Key, Node], done: Mapping[Key, Executed], task: Task) -> dict[Key, Executed]:
     """Nodes of one height, whose members are all done."""
-    found: dict[Key, Executed] = {}
-    searched: dict[str, Key] = {}
-    ranked: dict[str, Key] = {}
-    for key, node in nodes.items():
-        if node.release.recorded is not None:
-            found[key] = replay_release(node.release, task.suite, task.judged, node.cut, task.given)
-        elif node.release.definition.fusion is not None:
-            members = {role: done[member.key] for role, member in node.members.items()}
-            found[key] = fuse(node.release.definition.fusion, members, node.cut, task.judged, task.given)
-        elif node.release.definition.stages is not None or task.given is not None:
-            ranked[f"{len(ranked)}"] = key
-        else:
-            searched[f"{len(searched)}"] = key
-    retrieved = retrieve(
-        {name: Retrieval(nodes[key].release, nodes[key].cut) for name, key in searched.items()},
-        task.suite, task.judged, task.grid, task.kept,
-    )  # fmt: skip
-    found |= {searched[name]: each for name, each in retrieved.items()}
-    reranked = rerank(
-        {name: _reranking(nodes[key], done, task) for name, key in ranked.items()},
-        task.suite, task.judged, task.grid, task.kept,
-    )  # fmt: skip
-    for name, each in reranked.items():
-        first = nodes[ranked[name]].members.get("retriever")
-        found[ranked[name]] = each if first is None else staged(done[first.key], each)
+    found = {key: each for key, node in nodes.items() if (each := _without_model(node, done, task)) is not None}
+    live = {str(at): key for at, key in enumerate(key for key in nodes if key not in found)}
+    ranking = {name for name, key in live.items() if nodes[key].members or task.given is not None}
+    options = (task.suite, task.judged, task.grid, task.kept)
+    made = {
+        **retrieve({name: _retrieval(nodes[key]) for name, key in live.items() if name not in ranking}, *options),
+        **rerank({name: _reranking(nodes[key], done, task) for name, key in live.items() if name in ranking}, *options),
+    }
+    for name, key in live.items():
+        first = nodes[key].members.get("retriever")
+        found[key] = made[name] if first is None else staged(done[first.key], made[name])
     return found
+
+
+def _without_model(node: Node, done: Mapping[Key, Executed], task: Task) -> Executed | None:
+    """What only has to be read, or put together; None where a model has to be asked."""
+    release = node.release
+    if release.recorded is not None:
+        return replay_release(release, task.suite, task.judged, node.cut, task.given)
+    if release.definition.fusion is not None:
+        members = {role: done[member.key] for role, member in node.members.items()}
+        return fuse(release.definition.fusion, members, node.cut, task.judged, task.given)
+    first = node.members.get("retriever")
+    if first is None or release.members["reranker"].recorded is None:
+        return None
+    given = lists_of(done[first.key], task.suite)
+    return staged(
+        done[first.key], replay_release(release.members["reranker"], task.suite, task.judged, node.cut, given)
+    )
+
+
+def _retrieval(node: Node) -> Retrieval:
+    return Retrieval(node.release, node.cut)
 
 
 def _reranking(node: Node, done: Mapping[Key, Executed], task: Task) -> Reranking:

@@ -80,7 +80,7 @@ def replay(
     given: Mapping[str, Given] | None = None,
 ) -> Executed:
     """Reads a TREC run or JSONL with `scores`. A case that the file lacks is missing, not zero. Where there are `given`
-    documents by case, all others are left out.
+    documents by case, all others are left out, and so are cases without any such list.
 
     One output a case, in order; remarks tell what the file holds besides, counted by kind with an example.
 
@@ -104,6 +104,7 @@ def replay(
             case_id, by_query.get(case_id), judged.get(case_id, set()), cut, None if given is None else given[case_id]
         )
         for case_id in case_ids
+        if given is None or case_id in given
     )
     return Executed(outputs, tuple(remarks))
 

@@ -61,8 +61,7 @@ def most_cut(documents: Iterable[CutDocument]) -> tuple[CutDocument, ...]:
 
 def _output(first: CaseOutput, second: CaseOutput) -> CaseOutput:
     """The second stage's output, with the tokens of the stage that lost more."""
-    failed = second.status is OutputStatus.FAILED
-    told = replace(second, reason=f"reranker: {second.reason}") if failed else second
+    told = second if second.status is OutputStatus.OK else replace(second, reason=f"reranker: {second.reason}")
     if (first.tokens_lost or 0) <= (second.tokens_lost or 0):
         return told
     return replace(told, tokens_kept=first.tokens_kept, tokens_lost=first.tokens_lost)

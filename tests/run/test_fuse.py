@@ -193,14 +193,19 @@ class TestCarriedOut:
             assert dict(zip(output.ranking.documents, output.ranking.scores, strict=True)) == pytest.approx(plain)
 
     def test_the_manifest_states_pool_constant_and_what_is_absent(self, releases) -> None:
-        """The default of 60, and another; none where no rank counts."""
+        """60 and a hundred unless said otherwise; no constant where no rank counts."""
         for name in ("bi", "other"):
             releases(name)
         plain = text(bi=1.0, other=1.0)
-        written = (plain, plain + "k = 10.0\n", text(scale="min-max", bi=1.0, other=1.0))
+        written = (
+            plain,
+            plain + "k = 10.0\n",
+            text(scale="min-max", bi=1.0, other=1.0),
+            plain.replace("depth = 5\n", ""),
+        )
         stated = [releases(f"f{i}", each).manifest.meaning.interaction for i, each in enumerate(written)]
         assert [(each.pool, each.rank_constant, each.absent) for each in stated] == [
-            (5, 60.0, "lowest"), (5, 10.0, "lowest"), (5, None, "lowest"),
+            (5, 60.0, "lowest"), (5, 10.0, "lowest"), (5, None, "lowest"), (100, 60.0, "lowest"),
         ]  # fmt: skip
 
     @pytest.mark.parametrize(
@@ -209,7 +214,7 @@ class TestCarriedOut:
             (text(bi=1.0, other=-1.0), "greater than 0"),
             (text(bi=1.0), "at least 2"),
             (text(scale="min-max", bi=1.0, other=1.0) + "k = 10.0\n", "reciprocal-rank"),
-            (text(bi=1.0, other=1.0).replace("depth = 5\n", ""), "depth"),
+            (text(depth=0, bi=1.0, other=1.0), "greater than 0"),
         ],
     )
     def test_what_says_no_fusion_is_refused(self, releases, written: str, what: str) -> None:

@@ -110,6 +110,21 @@ class TestRecordedRetriever:
         assert any(each.detail.startswith("retriever: rows with 1 documents") for each in found.remarks)
 
 
+class TestRecordedReranker:
+    def test_it_orders_the_candidates_by_what_it_recorded_of_them(self, staged, releases, recorded) -> None:
+        """What it recorded besides is no candidate, and a candidate that it lacks stands nowhere."""
+        first = [each.ranking.documents.tolist() for each in executed(releases("bi")).outputs]
+        beyond = first[0][4]
+        recorded("old", f"q0 {first[0][2]} 1", f"q0 {first[0][0]} 9", f"q0 {beyond} 10", f"q1 {first[1][0]} 1")
+        found = executed(staged(reranker="old"))
+        q0, q1, q2, _ = found.outputs
+        assert q0.ranking.documents.tolist() == [first[0][0], first[0][2]]
+        assert q0.candidates.documents.tolist() == first[0][:4] and len(q1.ranking.documents) == 1
+        assert (q2.status, q2.candidates.documents.tolist()) == (OutputStatus.MISSING, first[2][:4])
+        assert q2.reason.startswith("reranker: the recorded outputs have no line")
+        assert {each.kind for each in found.remarks} == {"not-a-candidate", "candidate-not-recorded"}
+
+
 class TestTogether:
     def test_what_two_releases_share_is_made_once(self, staged, counted: SimpleNamespace) -> None:
         """One retriever: 16 texts. Of 4 × 4 pairs by one head and as many by another: 32."""

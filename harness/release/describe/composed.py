@@ -15,7 +15,7 @@ RANGES: Mapping[ScoreType, tuple[float, float]] = {"probability": (0.0, 1.0), "c
 # What ranks the documents that a second stage is given.
 FIRST_STAGES = ("bi", "late", "sparse", "fusion", "recorded")
 # What scores documents that it is given.
-LAST_STAGES = ("cross", "bi", "late")
+LAST_STAGES = ("cross", "bi", "late", "recorded")
 
 
 def two_stage(definition: ReleaseDefinition, members: Mapping[str, Manifest]) -> Tree:
@@ -47,13 +47,17 @@ def fusion(definition: ReleaseDefinition, members: Mapping[str, Manifest]) -> Tr
             raise _unfit(definition, name, member.meaning.interaction.kind, (*FIRST_STAGES, "cross", "two-stage"))
     said = definition.fusion
     weights, scales = ({}, {}) if said is None else (said.weights, said.scales)
+
+    def source(key: str) -> str:
+        return DECLARED if said is not None and key in said.model_fields_set else DERIVED
+
     return {
         "interaction": interaction(
             "fusion", releases=_releases(members),
             weights={name: Told(weight, DECLARED) for name, weight in weights.items()},
             scales={name: Told(scale, DECLARED) for name, scale in scales.items()},
-            pool=Told(None if said is None else said.depth, DECLARED),
-            rank_constant=Told(said.k if said is not None and said.ranked else None, DECLARED),
+            pool=Told(None if said is None else said.depth, source("depth")),
+            rank_constant=Told(said.k if said is not None and said.ranked else None, source("k")),
             absent=Told("lowest", DERIVED),
         ),
         "towers": Told({}, DERIVED),
