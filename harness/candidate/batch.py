@@ -26,15 +26,25 @@ PADDED_TOKENS = {"cpu": 2048, "cuda": 32768}
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """Of one text among several that are read together, the tokens kept and those that truncation took away."""
+
+    kept: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
 class Tokens:
     """One text as a model is given it: each feature a list, one value for each token, before any padding.
 
-    `lost`: tokens that truncation took away. `excluded`: tokens at the start that the pooling leaves out.
+    `lost`: tokens that truncation took away. `excluded`: tokens at the start that the pooling leaves out. `shares`: of
+    texts that are read together, what each has of the tokens that aren't special.
     """
 
     features: Mapping[str, Sequence[int]]
     lost: int = 0
     excluded: int = 0
+    shares: tuple[Share, ...] = ()
 
     def __len__(self) -> int:
         return len(self.features["input_ids"])

@@ -4,16 +4,19 @@ Where two releases give a text the same tokens and share what makes contextual r
 once and each readout is applied to them. So a changed pooling, projection or normalisation costs one encode, not two.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens, Tried, batched, each
 from harness.candidate.runtime import said
-from harness.candidate.side import Features, Piece, Side, SideEncoder
+from harness.candidate.side import Features, Keys, Piece, Side, SideEncoder
+
+Text = TypeVar("Text", bound=Hashable)
+Text_contra = TypeVar("Text_contra", bound=Hashable, contravariant=True)
 
 
 class Pieces(Protocol):
@@ -24,6 +27,32 @@ class Pieces(Protocol):
     def put(self, key: str, pieces: Mapping[str, Piece]) -> None: ...
 
 
+class Reads(Protocol[Text_contra]):
+    """What is asked of an encoder of single texts, or of texts that are read together."""
+
+    keys: Keys
+
+    def tokenise(self, texts: Sequence[Text_contra], /) -> Sequence[Tokens]: ...
+
+    def digest(self, text: Text_contra, /) -> str:
+        """SHA-256 of a text as it is rendered."""
+        ...
+
+    def column_count(self, tokens: Tokens, /) -> int:
+        """Columns of a padded text."""
+        ...
+
+    def rows(self, tokens: Sequence[Tokens], width: int, /) -> Features:
+        """What the model makes of a batch, as far as readouts share it."""
+        ...
+
+    def read_out(self, features: Features, excluded: int, /) -> Sequence[Piece]: ...
+
+    def blank(self) -> Piece:
+        """What stands for a text that failed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """What an encoder made of n texts, in their order.
@@ -32,7 +61,8 @@ class Encoded:
     [sum of rows] where the vectors are sparse. A text that failed has a row of NaN, or none where a text may have any
     number. `input_digests` [n], SHA-256 of the rendered text; `items` [n], digest of what the model reads of it;
     tokens_kept and tokens_lost [n], special tokens included, lost by truncation. `failed`: position to reason.
-    A vector that isn't finite is left as the model gave it.
+    A vector that isn't finite is left as the model gave it. `shares_kept` and `shares_lost` [n, p]: tokens of each of
+    the p texts that are read together, without special ones; None where each is read by itself.
     """
 
     values: NDArray[np.float32]
@@ -43,6 +73,8 @@ class Encoded:
     tokens_kept: NDArray[np.int64]
     tokens_lost: NDArray[np.int64]
     failed: Mapping[int, str]
+    shares_kept: NDArray[np.int64] | None = None
+    shares_lost: NDArray[np.int64] | None = None
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -61,10 +93,10 @@ class Encoder:
         return encode([self.sides[side]], texts)[0]
 
 
-def encode(encoders: Sequence[SideEncoder], texts: Sequence[str], kept: Pieces | None = None) -> list[Encoded]:
+def encode(encoders: Sequence[Reads[Text]], texts: Sequence[Text], kept: Pieces | None = None) -> list[Encoded]:
     """What each encoder makes of the same texts. `kept`: where pieces are taken from and put."""
     tokenised: dict[str, Tried[Tokens]] = {}
-    once: dict[str, int] = {}
+    once: dict[Text, int] = {}
     rows = np.array([once.setdefault(text, len(once)) for text in texts], dtype=np.int64)
     readings = []
     for encoder in encoders:
@@ -80,12 +112,12 @@ def encode(encoders: Sequence[SideEncoder], texts: Sequence[str], kept: Pieces |
 class _Reading:
     """One encoder's tokens of the distinct texts by position, and the digest of each as an item of its vectors."""
 
-    encoder: SideEncoder
+    encoder: Reads[Any]
     tokens: Tried[Tokens]
     items: Mapping[int, str]
 
     @classmethod
-    def of(cls, encoder: SideEncoder, tokens: Tried[Tokens]) -> "_Reading":
+    def of(cls, encoder: Reads[Any], tokens: Tried[Tokens]) -> "_Reading":
         items = {
             row: f"{text.digest()}-{text.excluded}" if text.excluded else text.digest()
             for row, text in tokens.results.items()
@@ -105,7 +137,7 @@ class _Want(NamedTuple):
 
 
 class _Reader(NamedTuple):
-    encoder: SideEncoder
+    encoder: Reads[Any]
     excluded: int
 
 
@@ -113,7 +145,7 @@ class _Reader(NamedTuple):
 class _Job:
     """Tokens of which an encoder computes rows once, and who reads those rows."""
 
-    encoder: SideEncoder
+    encoder: Reads[Any]
     tokens: Tokens
     readers: dict[_Want, _Reader]
 
@@ -157,7 +189,7 @@ def _compute(jobs: Sequence[_Job]) -> list[dict[_Want, _Answer]]:
     first = jobs[0]
     width = first.encoder.column_count(first.tokens)
     features = first.encoder.rows([job.tokens for job in jobs], width)
-    groups: dict[tuple[str, int], list[tuple[int, _Want, SideEncoder]]] = {}
+    groups: dict[tuple[str, int], list[tuple[int, _Want, Reads[Any]]]] = {}
     for position, job in enumerate(jobs):
         for want, reader in job.readers.items():
             groups.setdefault((want.key, reader.excluded), []).append((position, want, reader.encoder))
@@ -185,7 +217,7 @@ def _picked(features: Features, rows: Sequence[int], count: int) -> Features:
 
 
 def _encoded(
-    reading: _Reading, texts: Sequence[str], rows: NDArray[np.int64], answers: Mapping[_Want, _Answer]
+    reading: _Reading, texts: Sequence[Hashable], rows: NDArray[np.int64], answers: Mapping[_Want, _Answer]
 ) -> Encoded:
     encoder, tokens = reading.encoder, reading.tokens
     blank, reasons = encoder.blank(), dict(tokens.reasons)
@@ -200,6 +232,7 @@ def _encoded(
             reasons[row] = answer
     digests = [encoder.digest(text) for text in texts]
     every = [pieces[row] for row in rows]
+    shares = _shares(tokens, len(texts))
     return Encoded(
         np.concatenate([blank.values[:0], *(piece.values for piece in every)]),
         np.cumsum([0, *(len(piece.values) for piece in every)], dtype=np.int64),
@@ -211,4 +244,18 @@ def _encoded(
         kept[rows],
         lost[rows],
         {position: reasons[row] for position, row in enumerate(rows.tolist()) if row in reasons},
+        None if shares is None else shares[0][rows],
+        None if shares is None else shares[1][rows],
     )
+
+
+def _shares(tokens: Tried[Tokens], count: int) -> NDArray[np.int64] | None:
+    """[2, n, p], tokens kept and lost by the parts of each text; zero for one that could not be tokenised."""
+    parts = max((len(text.shares) for text in tokens.results.values()), default=0)
+    if not parts:
+        return None
+    found = np.zeros((2, count, parts), dtype=np.int64)
+    for row, text in tokens.results.items():
+        found[0, row] = [share.kept for share in text.shares]
+        found[1, row] = [share.lost for share in text.shares]
+    return found

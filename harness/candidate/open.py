@@ -1,9 +1,9 @@
 """An opened release's model, loaded by the libraries: offline, without remote code, in float32."""
 
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
-from harness.candidate.runtime import device, go_offline, go_quiet, runtime, said
+from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
 from harness.candidate.side import Keys, Side
 from harness.errors import Misconfigured, Stopped
 from harness.identity import digest
@@ -32,7 +32,7 @@ def positions(config: Any) -> int:
     return getattr(config, "max_position_embeddings", None) or UNBOUNDED
 
 
-def keys(release: Release, side: Side, prompt: str) -> Keys:
+def keys(release: Release, side: Side | Literal["pair"], prompt: str) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included."""
     found, on = item_keys(release.manifest.meaning, side), dict(runtime(release.backend))
     return Keys(
@@ -67,4 +67,5 @@ def _loaded(folder: str, library_class: str) -> Any:
     )
     # The warning's advice, to pad while tokenizing, would pad all texts to one width.
     model.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+    one_row_at_a_time(model, heads=library_class == "CrossEncoder")
     return model.float().eval()

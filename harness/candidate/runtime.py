@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Literal
+from typing import Any, Literal
 
 from harness.identity import Json
 
@@ -61,6 +61,34 @@ def one_thread_each() -> Iterator[int]:
         yield threads
     finally:
         torch.set_num_threads(threads)
+
+
+def one_row_at_a_time(model: Any, *, heads: bool) -> None:
+    """Makes a model's linear maps take vectors [n, d] one by one; rows [n, r, d] go through as they did.
+
+    A product's rounding follows from how many rows it has, and those of vectors are as many as a batch has texts.
+    `heads`: also those inside the transformer, of which rows need none.
+    """
+    import torch
+    from transformers import PreTrainedModel
+
+    within = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
+    spared = set() if heads else {id(inner) for each in within for inner in each.modules()}
+
+    def alone(linear: Any) -> None:
+        whole = linear.forward
+
+        def forward(given: Any) -> Any:
+            if given.ndim != 2 or not len(given) or given.device.type != "cpu":
+                return whole(given)
+            # Copied, for rounding may follow from where in memory a row begins.
+            return torch.cat([whole(row[None].clone()) for row in given])
+
+        linear.forward = forward
+
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear) and id(module) not in spared:
+            alone(module)
 
 
 def said(error: Exception) -> str:

@@ -64,6 +64,13 @@ class Keys:
     vector: str
 
 
+def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
+    """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
+    options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
+    filled = tokenizer.pad([dict(text.features) for text in tokens], **options)
+    return {key: value.to(device) for key, value in filled.items()}
+
+
 class SideEncoder:
     """The modules of one side, the first of which gives contextual rows.
 
@@ -206,9 +213,7 @@ class SideEncoder:
         return self.read_out(features, self.excluded(self.prompt if prompt is None else prompt))
 
     def _padded(self, tokens: Sequence[Tokens], width: int, padding_side: str | None) -> Features:
-        options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
-        padded = self.tokenizer.pad([dict(text.features) for text in tokens], **options)
-        return {key: value.to(self.modules[0].model.device) for key, value in padded.items()}
+        return padded(self.tokenizer, tokens, width, padding_side, self.modules[0].model.device)
 
     def _run(self, modules: Sequence[Any], features: Features) -> Features:
         for module in modules:

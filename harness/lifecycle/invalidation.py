@@ -175,11 +175,23 @@ def _replaced(
         known = "the head's rows are the parent's in that order" if labels.proven else "the head's rows are not known"
         yield _on(state, Act.DUAL_WRITE, f"a joint permutation: written beside with columns [{order}]", items=count)
         yield _on(state, Act.PROVE_PARITY, f"labels and head moved together; {known}", items=_sample(count))
+    again = (
+        ". Nothing of a document is kept: pairs are scored again as they are asked for" if _joint(state, parent) else ""
+    )
     yield _on(
         state, Act.DROP,
-        f"{state.reason}. Pinned until the deployment retires the rollback target {parent.name}",
+        f"{state.reason}{again}. Pinned until the deployment retires the rollback target {parent.name}",
         items=count,
     )  # fmt: skip
+
+
+def _joint(state: NamespaceState, parent: SemanticTuple) -> bool:
+    """Whether these are scores of texts that are read together, which no stored vector could give again."""
+    node = parent.graph.find(state.node or "")
+    if node is None or state.namespace.kind != "pair-score":
+        return False
+    kinds = {each.kind for each in parent.graph.lineage(node)}
+    return Kind.SOURCE in kinds and Kind.VECTOR not in kinds
 
 
 def _re_encoded(state: NamespaceState, states: Sequence[NamespaceState], items: Items | None) -> Iterator[Action]:

@@ -72,6 +72,7 @@ METRICS: dict[str, Grammar] = {
     "ERR": Grammar(),
     "RBP": Grammar(params={"p": P, "rel": REL}),
     "Judged": Grammar(needs_relevant=False),
+    "recall_ceiling": Grammar("refused", params={"rel": REL}),
 }
 
 ALIASES: dict[str, str] = {
@@ -97,7 +98,7 @@ ALIASES: dict[str, str] = {
     "rbp": "RBP(p=0.9)",  # trec_eval's default; ir_measures' is 0.8
 }
 
-CANONICAL = re.compile(r"(?P<base>[A-Za-z]+)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)
+CANONICAL = re.compile(r"(?P<base>[A-Za-z]+(?:_[A-Za-z]+)*)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)
 ALIAS = re.compile(r"(?P<base>[A-Za-z]+(?:[-_][A-Za-z]+)*?)(?:(?P<mark>@|_at_|_cut[_.]|[_.])(?P<cutoff>-?[0-9]+))?")
 CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")
 

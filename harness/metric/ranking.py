@@ -199,6 +199,7 @@ FORMULAS: dict[str, Callable[[_Asked], Floats]] = {
     "ERR": _expected_reciprocal_rank,
     "RBP": _rank_biased_precision,
     "Judged": _judged,
+    "recall_ceiling": _recall,
 }
 
 

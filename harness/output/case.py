@@ -30,13 +30,32 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidates:
+    """The documents that a last stage was given for one case, and what it made of each pair of query and document.
+
+    Shapes: documents [c] str in the order given, each once; first_scores [c], the first stage's, NaN where not known;
+    scores [c], what ranks, NaN where there is none; logits [c, l], the raw numbers of a head that reads both texts
+    together; kept and lost [c, 2], the tokens of query and document that it read of them and that were cut, without
+    special ones. None where the texts are read apart.
+    """
+
+    documents: NDArray[np.str_] | NDArray[np.object_]
+    first_scores: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    logits: NDArray[np.float32] | None = None
+    kept: NDArray[np.int64] | None = None
+    lost: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CaseOutput:
     """One case's output.
 
     `reason` says in words why a case failed, `non_finite` that its output was no number. `input_digest` is that of the
-    rendered text.
+    rendered text. `candidates`: what a last stage was given, None where there is none.
 
-    Tokens count the model's own, special ones included; None where the release does not tell.
+    Tokens count the model's own, special ones included, of the pair that lost most where texts are read in pairs; None
+    where the release does not tell.
     """
 
     case_id: str
@@ -47,3 +66,4 @@ class CaseOutput:
     input_digest: str | None = None
     tokens_kept: int | None = None
     tokens_lost: int | None = None
+    candidates: Candidates | None = None

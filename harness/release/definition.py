@@ -16,6 +16,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Text = Annotated[str, Field(min_length=1)]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
 Interaction: TypeAlias = Literal["bi", "cross", "late", "sparse", "head", "two-stage", "fusion", "recorded"]
+Scale: TypeAlias = Literal["none", "min-max", "z-score", "reciprocal-rank"]
 Format: TypeAlias = Literal["trec-run", "jsonl", "squad", "conll"]
 OutputKind: TypeAlias = Literal["classes", "multilabel", "value", "tags", "span", "choice"]
 
@@ -153,11 +154,14 @@ class Output(BaseModel):
 
 
 class Score(BaseModel):
-    """`threshold`: one, or one for each label. `type`: what a head's numbers are said to be."""
+    """`threshold`: one, or one for each label. `type`: what a head's numbers are said to be. `label`: the class of a
+    cross-encoder by whose number documents rank.
+    """
 
     model_config = Strict
 
     type: Literal["logit", "probability"] | None = None
+    label: Text | None = None
     temperature: Annotated[float, Field(gt=0)] | None = None
     threshold: float | list[float] | None = None
 
@@ -210,18 +214,30 @@ class Stages(BaseModel):
 
 
 class Fusion(BaseModel):
-    """Releases by name: the weight of each one's scores, and how they are scaled before they are added up."""
+    """Releases by name: the weight of each one's scores, and how they are scaled before they are added up.
+
+    `depth`: how many of each one's documents take part. `k` is what is added to a rank before its reciprocal is taken.
+    """
 
     model_config = Strict
 
-    weights: Annotated[dict[Name, float], Field(min_length=2)]
-    scales: dict[Name, Literal["none", "min-max", "z-score", "reciprocal-rank"]]
+    weights: Annotated[dict[Name, Annotated[float, Field(gt=0, allow_inf_nan=False)]], Field(min_length=2)]
+    scales: dict[Name, Scale]
+    depth: Annotated[int, Field(gt=0)] = 100
+    k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0
 
     @model_validator(mode="after")
     def _of_the_same_releases(self) -> "Fusion":
         if self.weights.keys() != self.scales.keys():
             raise ValueError("`weights` and `scales` name the same releases")
+        if "k" in self.model_fields_set and not self.ranked:
+            raise ValueError("`k` belongs to the scale reciprocal-rank, which no release has")
         return self
+
+    @property
+    def ranked(self) -> bool:
+        """Whether any member is taken by its ranks."""
+        return "reciprocal-rank" in self.scales.values()
 
 
 class Recorded(BaseModel):
@@ -317,6 +333,8 @@ class ReleaseDefinition(BaseModel):
             raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
         if self.score.type is not None and self.interaction != "head":
             raise ValueError(f"the score type of a {self.interaction} release is its model's own")
+        if self.score.label is not None and self.interaction != "cross":
+            raise ValueError(f"a {self.interaction} release has no [score] `label`: no class of it ranks documents")
 
     def prompts_for(self, suite_name: str | None = None) -> SidePrompts:
         """What release.toml says of the prompts on one suite; without a name, on a suite that it doesn't mention."""

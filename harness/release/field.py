@@ -70,9 +70,10 @@ _ENTERS: Mapping[Kind | None, str] = {
         output.labels  output.null  output.transitions
         output.regression.units  output.regression.scale  output.regression.shift
         score.low  score.high  score.higher_is_better  score.sums_to  score.probability  score.activation
-        score.temperature
+        score.label  score.temperature
         interaction.kind  interaction.releases.*  interaction.maxsim  interaction.maxsim_ties
         interaction.weights.*  interaction.scales.*
+        interaction.pool  interaction.rank_constant  interaction.absent
         recording.format  recording.outputs  recording.revision
     """,
     Kind.CALIBRATED: """

@@ -215,7 +215,9 @@ class Calibrator(BaseModel):
 
 
 class Score(BaseModel):
-    """What two texts, or a text and its labels, are worth to each other."""
+    """What two texts, or a text and its labels, are worth to each other. `label`: of a head of several numbers, the
+    class whose number ranks; null where there is one number, or where no documents are ranked.
+    """
 
     model_config = Strict
 
@@ -226,6 +228,7 @@ class Score(BaseModel):
     sums_to: float | None
     probability: bool
     activation: str
+    label: str | None
     temperature: float | None
     index: Literal["none", "flat"]
     threshold: float | list[float] | None
@@ -235,7 +238,10 @@ class Score(BaseModel):
 
 class Interaction(BaseModel):
     """How texts meet. `maxsim`: what becomes of the query rows' largest similarities; `maxsim_ties`: which row wins
-    among equals. `releases`: content IDs by role. `depth`: candidates a second stage is given.
+    among equals. `releases`: content IDs by role. `depth`: candidates a second stage is given. Of a fusion: `pool`, how
+    many of each member's documents take part (with all that tie for the last place); `rank_constant`, what is added to
+    a rank before its reciprocal is taken; `absent`, what a document beyond a member's own is taken to have there, 0 by
+    reciprocal rank and else the member's lowest scaled score of that query.
     """
 
     model_config = Strict
@@ -249,6 +255,9 @@ class Interaction(BaseModel):
     token_schema: str | None
     weights: dict[str, float]
     scales: dict[str, str]
+    pool: Width | None
+    rank_constant: float | None
+    absent: Literal["lowest"] | None
 
 
 class Tower(BaseModel):

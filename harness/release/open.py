@@ -13,6 +13,7 @@ from harness.release.bi import BiMeaning, bi_meaning
 from harness.release.definition import Model, Recorded, ReleaseDefinition
 from harness.release.describe import as_json, describe, describe_composed, describe_recorded
 from harness.release.describe.beside import Beside, read_beside
+from harness.release.field import COMPOSED
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
 from harness.release.prompts import Prompts, prompts_of
@@ -21,6 +22,8 @@ from harness.release.source import find_model
 DEFINITION = "release.toml"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
 # the model: theirs is the reason that helps.
+# Besides one encoder for both sides.
+RUNNABLE = ("cross", *COMPOSED)
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
 
 
@@ -64,8 +67,13 @@ class Release:
         """Why this version can describe and compare the release, but not run it; None where it can."""
         if self.recorded is not None:
             return None
-        if self.bi is None:
-            kind = self.definition.interaction
+        kind = self.definition.interaction
+        for role, member in self.members.items() if self.is_composed else ():
+            if reason := member.cannot_run:
+                return f"{reason} as its {role}"
+        if kind == "cross" and self.backend is not None:
+            return f"a cross release on {self.backend}"
+        if self.bi is None and kind not in RUNNABLE:
             return "a bi release with an encoder for each side" if kind == "bi" else f"a {kind} release"
         if self.definition.input.window is not None:
             return "a release that reads texts in windows"
@@ -81,6 +89,22 @@ class Release:
     def quantised(self) -> Literal["int8"] | None:
         """How its weights are rounded; None for float32."""
         return None if self.definition.model is None else self.definition.model.quantised
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether other releases are run in its place, and its ranking is made of theirs."""
+        return self.definition.interaction in COMPOSED
+
+    @property
+    def unranked(self) -> str | None:
+        """Why its numbers, or those of a member, rank no documents; None where they do."""
+        for role, member in self.members.items() if self.is_composed else ():
+            if reason := member.unranked:
+                return f"{reason}, as its {role}"
+        output, score = self.manifest.meaning.output, self.manifest.meaning.score
+        if self.definition.interaction == "cross" and output.dimension > 1 and score.label is None:
+            return f"a head of the classes {', '.join(output.labels or ())}, none of them named as the score"
+        return None
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
         """The prompts on one suite; None where its texts aren't queries and documents, or it has none of its own."""

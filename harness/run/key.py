@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from harness import __version__
 from harness.identity import Json, digest
 
-OUTPUTS = "1"
+OUTPUTS = "2"
 """Version of what becomes of a model's scores: raised when search, cut or replay gives another ranking."""
 
 

@@ -3,7 +3,15 @@
 from dataclasses import dataclass
 
 from harness.output.case import CaseOutput
-from harness.run.replay import Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that a side's outputs were found to hold besides, counted, with an example."""
+
+    kind: str
+    count: int
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,14 @@ WHOLE_GROUP = 1000
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How a suite wants its rankings. `drop_self`: leave out the document whose ID is the query's."""
+    """How a ranking is wanted. `drop_self`: leave out the document whose ID is the query's. `exact`: cut a tied group
+    that crosses the depth where the total order says, for a next stage is given so many documents and no more.
+    """
 
     depth: int
     ties: str
     drop_self: bool
+    exact: bool = False
 
 
 def cut_ranking(
@@ -34,8 +37,9 @@ def cut_ranking(
     """The ranking to keep of one case.
 
     Shapes: documents, scores [m], finite, any order, each document once. `crossing`: where the last tied group
-    came in already reduced to its judged documents, its true size. Under `trec` the order is total, so the cut is
-    exact; under `expected` the tied group that crosses the depth stays whole, or by size past WHOLE_GROUP.
+    came in already reduced to its judged documents, its true size; never where the cut is exact. Under `trec` the order
+    is total, so the cut is exact; under `expected` the tied group that crosses the depth stays whole, or by size past
+    WHOLE_GROUP.
     """
     if cut.drop_self and np.any(mine := documents == case_id):
         if crossing and scores[mine][0] == scores.min():
@@ -48,6 +52,8 @@ def cut_ranking(
             return Ranking(documents[order], scores[order].astype(np.float32).astype(np.float64))
     order = expected_order(documents, scores)
     documents, scores = documents[order], scores[order]
+    if cut.exact:
+        return Ranking(documents[: cut.depth], scores[: cut.depth])
     if len(scores) <= cut.depth and not crossing:
         return Ranking(documents, scores)
     boundary = scores[min(cut.depth, len(scores)) - 1]

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from harness.output.case import CaseOutput
 from harness.run.output import Executed
+from harness.run.record_candidates import record_candidates
 from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute
@@ -103,6 +104,7 @@ def record_outputs(
     })  # fmt: skip
     replace(connection, "rankings", key, _ranking_columns(outputs))
     side_key = {"run": run, "side": side}
+    record_candidates(connection, side_key, outputs)
     replace(connection, "remarks", side_key, {
         "kind": pa.array([each.kind for each in executed.remarks], pa.string()),
         "count": pa.array([each.count for each in executed.remarks], pa.int64()),
@@ -125,7 +127,9 @@ def copy_outputs(connection: Connection, run: str, side: str, release: str, outp
     ).fetchall()
     if not rows:
         return False
-    for table, own in (("outputs", 3), ("rankings", 3), ("remarks", 2), ("cut_documents", 2)):
+    for table, own in (
+        ("outputs", 3), ("rankings", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2), ("candidate_sets", 2),
+    ):  # fmt: skip
         mine = {"run": run, "side": side, "release": release}
         names = list(mine)[:own]
         remove(connection, table, {"run": run, "side": side})

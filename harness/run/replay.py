@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,8 +11,12 @@ import numpy as np
 
 from harness.errors import Misconfigured
 from harness.file.lines import Place, read_lines, read_objects, refuse, shown, split_columns
-from harness.output.case import CaseOutput, OutputStatus
+from harness.output.case import Candidates, CaseOutput, OutputStatus
+from harness.release.open import Release
+from harness.run.given import Given
+from harness.run.output import Executed, Remark
 from harness.run.ranking import Cut, cut_ranking
+from harness.suite.case import Suite
 
 RANKING_SCORES = ("logit", "probability", "cosine", "dot", "maxsim", "value")
 # What Python's float() takes besides, such as 1_000, is no number in a run file.
@@ -39,20 +43,29 @@ class _Scored:
         self.documents[document] = where.line
         self.scores.append(score)
 
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """One output a case, in suite order. `remarks`: what the file holds besides, counted by kind with an example."""
-
-    outputs: tuple[CaseOutput, ...]
-    remarks: tuple["Remark", ...]
+    def keep(self, wanted: set[str]) -> None:
+        """Takes out all other documents."""
+        kept = [(each, line, score) for (each, line), score in zip(self.documents.items(), self.scores, strict=True)]
+        self.documents = {each: line for each, line, _ in kept if each in wanted}
+        self.scores = [score for each, _, score in kept if each in wanted]
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
-    kind: str
-    count: int
-    detail: str
+def replay_release(
+    release: Release, suite: Suite, judged: Mapping[str, set[str]], cut: Cut, given: Mapping[str, Given] | None = None
+) -> Executed:
+    """A recorded release's outputs over a suite, as `replay`."""
+    if release.recorded is None or release.outputs is None:
+        raise TypeError(f"release {release.name} is not recorded")
+    return replay(
+        release.outputs,
+        release.recorded.format,
+        release.recorded.score_type,
+        case_ids=tuple(case.id for case in suite.cases),
+        corpus=frozenset(each.id for each in suite.documents),
+        judged=judged,
+        cut=cut,
+        given=given,
+    )
 
 
 def replay(
@@ -62,10 +75,14 @@ def replay(
     *,
     case_ids: tuple[str, ...],
     corpus: frozenset[str],
-    judged: dict[str, set[str]],
+    judged: Mapping[str, set[str]],
     cut: Cut,
-) -> Replayed:
-    """Reads a TREC run or JSONL with `scores`. A case that the file lacks is missing, not zero.
+    given: Mapping[str, Given] | None = None,
+) -> Executed:
+    """Reads a TREC run or JSONL with `scores`. A case that the file lacks is missing, not zero. Where there are `given`
+    documents by case, all others are left out, and so are cases without any such list.
+
+    One output a case, in order; remarks tell what the file holds besides, counted by kind with an example.
 
     A NaN or infinite score fails its case by name. Raises Misconfigured, with the line, for what cannot be read, and
     for a score type by which a higher score isn't a better one.
@@ -79,8 +96,17 @@ def replay(
     by_query: dict[str, _Scored] = {}
     readers = {"trec-run": _trec_run, "jsonl": _jsonl}
     readers[format](path, by_query)
-    outputs = tuple(_output(case_id, by_query.get(case_id), judged.get(case_id, set()), cut) for case_id in case_ids)
-    return Replayed(outputs, tuple(_remarks(by_query, frozenset(case_ids), corpus)))
+    remarks = list(_remarks(by_query, frozenset(case_ids), corpus if given is None else None))
+    if given is not None:
+        remarks += _restricted(by_query, given)
+    outputs = tuple(
+        _output(
+            case_id, by_query.get(case_id), judged.get(case_id, set()), cut, None if given is None else given[case_id]
+        )
+        for case_id in case_ids
+        if given is None or case_id in given
+    )
+    return Executed(outputs, tuple(remarks))
 
 
 def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
@@ -127,26 +153,55 @@ def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
             scored.add(entry.place, document, _as_float(score))
 
 
-def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut) -> CaseOutput:
+def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut, given: Given | None) -> CaseOutput:
+    candidates = None if given is None else _candidates(given, scored)
     if scored is None:
-        return CaseOutput(case_id, OutputStatus.MISSING, "the recorded outputs have no line for this case")
+        reason = "the recorded outputs have no line for this case"
+        return CaseOutput(case_id, OutputStatus.MISSING, reason, candidates=candidates)
     for document, score in zip(scored.documents, scored.scores, strict=True):
         if not math.isfinite(score):
-            return CaseOutput(
-                case_id, OutputStatus.FAILED, f"the score of document {shown(document)} is {score}", non_finite=True
-            )
+            reason = f"the score of document {shown(document)} is {score}"
+            return CaseOutput(case_id, OutputStatus.FAILED, reason, non_finite=True, candidates=candidates)
     documents = np.array(list(scored.documents), dtype=object)
     ranking = cut_ranking(case_id, documents, np.array(scored.scores, dtype=np.float64), cut, judged=judged)
-    return CaseOutput(case_id, OutputStatus.OK, ranking=ranking)
+    return CaseOutput(case_id, OutputStatus.OK, ranking=ranking, candidates=candidates)
 
 
-def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozenset[str]) -> Iterator[Remark]:
+def _candidates(given: Given, scored: _Scored | None) -> Candidates:
+    known = {} if scored is None else dict(zip(scored.documents, scored.scores, strict=True))
+    scores = np.array([known.get(each, math.nan) for each in given.documents], dtype=np.float64)
+    return Candidates(given.documents, given.scores, scores)
+
+
+def _restricted(by_query: dict[str, _Scored], given: Mapping[str, Given]) -> Iterator[Remark]:
+    """Takes out what is recorded of other documents than a case was given; tells of it, and of what isn't recorded."""
+    beyond: list[tuple[str, str]] = []
+    lacking: list[tuple[str, str]] = []
+    for case_id, some in given.items():
+        scored, wanted = by_query.get(case_id), set(some.documents)
+        if scored is None:
+            continue
+        beyond += [(case_id, document) for document in scored.documents if document not in wanted]
+        lacking += [(case_id, document) for document in some.documents if document not in scored.documents]
+        scored.keep(wanted)
+    for kind, pairs, what in (
+        ("not-a-candidate", beyond, "rows with documents that are no candidates are left out"),
+        ("candidate-not-recorded", lacking, "candidates are not recorded, and are ranked nowhere"),
+    ):
+        if pairs:
+            query, document = pairs[0]
+            yield Remark(kind, len(pairs), f"{len(pairs)} {what}, the first {shown(document)} of {shown(query)}")
+
+
+def _remarks(by_query: dict[str, _Scored], cases: frozenset[str], corpus: frozenset[str] | None) -> Iterator[Remark]:
     strangers = [query for query in by_query if query not in cases]
     if strangers:
         rows = sum(len(by_query[query].documents) for query in strangers)
         yield Remark(
             "not-a-case", rows, f"rows for {len(strangers)} queries that are no cases, the first {shown(strangers[0])}"
         )
+    if corpus is None:
+        return
     unknown = Counter(
         document for query, scored in by_query.items() if query in cases for document in scored.documents
         if document not in corpus

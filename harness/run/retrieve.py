@@ -18,9 +18,8 @@ from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
 from harness.run.index import Index, cut_rows
-from harness.run.output import CutDocument, Executed
+from harness.run.output import CutDocument, Executed, Remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
-from harness.run.replay import Remark
 from harness.run.search import Chunk, Found, require_faiss, search
 from harness.suite.case import Document, Suite
 
@@ -66,7 +65,7 @@ def retrieve(
         return {}
     for each in wanted.values():
         require_search(each.release)
-    encoders = {name: _load(each.release, suite) for name, each in wanted.items()}
+    encoders = {name: load_encoder(each.release, suite) for name, each in wanted.items()}
     filled = [each for each in suite.documents if each.text]
     texts = [case.text for case in suite.cases]
     queries = encode([encoder.sides["query"] for encoder in encoders.values()], texts, kept)
@@ -85,7 +84,8 @@ def require_search(release: Release) -> None:
         require_faiss()
 
 
-def _load(release: Release, suite: Suite) -> Encoder:
+def load_encoder(release: Release, suite: Suite) -> Encoder:
+    """The encoder of a release under its prompts on this suite. Raises Misconfigured where texts have no sides."""
     prompts = release.prompts_for(suite.definition.name)
     if prompts is None:
         raise Misconfigured(
@@ -140,7 +140,7 @@ def _ranked(
         # One more, for the query's own document may be left out.
         depth=cut.depth + cut.drop_self,
         grid=grid,
-        keep_limit=WHOLE_GROUP if cut.ties == "expected" else len(documents),
+        keep_limit=WHOLE_GROUP if cut.ties == "expected" and not cut.exact else len(documents),
         must_keep=[_places(place, judged.get(case.id, set()), case.id) for case in suite.cases],
     )
     found = SEARCHES[wanted.release.definition.interaction](wanted.release, queries, index, sought)

@@ -108,6 +108,26 @@ def search(
     )  # fmt: skip
 
 
+def score_pairs(
+    queries: Vectors,
+    documents: Vectors,
+    pairs: Indices,
+    *,
+    grid: float,
+    score_type: Literal["cosine", "dot"],
+) -> Scores:
+    """The scores [p] of pairs of a query and a document, the same to the bit as `search` gives them.
+
+    Shapes: queries [q, d], documents [c, d], pairs [p, 2], the index of a query and that of a document, in any order.
+    NaN where the vector of one of the two isn't finite.
+    """
+    cosine = {"cosine": True, "dot": False}[score_type]
+    exact = _Exact(_Side.of(np.ascontiguousarray(queries, dtype=np.float32), cosine), grid, [])
+    with np.errstate(invalid="ignore", over="ignore"):
+        keys = exact.keys(Chunk(0, documents), pairs[:, 0], pairs[:, 1])
+    return np.where(np.isfinite(keys), keys * grid, np.nan)
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
     """Vectors [n, d] with what their scores are divided by, and what faiss sees of them.

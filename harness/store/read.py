@@ -262,6 +262,55 @@ def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Rank
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CandidateSet:
+    """What one side's last stage was given: the digest of every case's document IDs in order, cases and pairs."""
+
+    digest: str
+    cases: int
+    pairs: int
+
+
+def candidate_sets(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, CandidateSet]:
+    """By side; a side whose releases have no last stage of their own has none."""
+    rows = connection.execute(
+        "SELECT side, digest, cases, pairs FROM candidate_sets WHERE run = ? ORDER BY side", [run]
+    ).fetchall()
+    return {side: CandidateSet(*row) for side, *row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRows:
+    """How many documents a last stage was given for each case [n], and of every judgement [j], in the order of
+    `RankingRows`, whether its document was among them.
+    """
+
+    counts: NDArray[np.int64]
+    given: NDArray[np.bool_]
+
+
+def candidates(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> CandidateRows | None:
+    """One side's candidates in suite order; None for a side that was given none."""
+    if side not in candidate_sets(connection, run):
+        return None
+    counts = connection.execute(
+        """SELECT count(c.document_id) AS count FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
+           LEFT JOIN candidates c ON c.run = r.run AND c.side = ? AND c.case_id = k.case_id
+           WHERE r.run = ? GROUP BY k.position ORDER BY k.position""",
+        [side, run],
+    ).fetchnumpy()
+    given = connection.execute(
+        """SELECT c.document_id IS NOT NULL AS given
+           FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
+           JOIN judgements j ON j.suite_digest = k.suite_digest AND j.case_id = k.case_id
+           LEFT JOIN candidates c ON c.run = r.run AND c.side = ? AND c.case_id = k.case_id
+                                  AND c.document_id = j.document_id
+           WHERE r.run = ? ORDER BY k.position, j.document_id""",
+        [side, run],
+    ).fetchnumpy()
+    return CandidateRows(np.asarray(counts["count"], dtype=np.int64), np.asarray(given["given"], dtype=bool))
+
+
 def summaries(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, dict[str, Summary]]]:
     """Every value with its interval, by side, slice and metric, in the order in which they were measured."""
     found: dict[str, dict[str, dict[str, Summary]]] = {}
@@ -327,6 +376,8 @@ def _objects(column: NDArray[np.object_]) -> NDArray[np.object_]:
 EVIDENCE = (
     "outputs",
     "cut_documents",
+    "candidates",
+    "candidate_sets",
     "remarks",
     "rankings",
     "case_metrics",

@@ -118,6 +118,29 @@ CREATE TABLE IF NOT EXISTS rankings (
     score       DOUBLE  NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS candidates (   -- what a last stage was given to rank, and what it made of each pair
+    run                   VARCHAR NOT NULL,
+    side                  VARCHAR NOT NULL,
+    case_id               VARCHAR NOT NULL,
+    position              INTEGER NOT NULL,  -- as it was given, from 1
+    document_id           VARCHAR NOT NULL,
+    first_score           DOUBLE,            -- the first stage's; NULL where not known
+    score                 DOUBLE,            -- what ranks; NULL where there is none
+    logits                FLOAT[],           -- the raw numbers of a head that reads both texts together
+    query_tokens_kept     BIGINT,            -- of such a pair, without special tokens
+    query_tokens_lost     BIGINT,
+    document_tokens_kept  BIGINT,
+    document_tokens_lost  BIGINT
+);
+
+CREATE TABLE IF NOT EXISTS candidate_sets (
+    run    VARCHAR NOT NULL,
+    side   VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,                 -- of every case's document IDs, in order
+    cases  BIGINT  NOT NULL,
+    pairs  BIGINT  NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS cut_documents ( -- documents that the model did not see whole
     run         VARCHAR NOT NULL,
     side        VARCHAR NOT NULL,

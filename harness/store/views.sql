@@ -70,6 +70,24 @@ JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
 WHERE o.tokens_lost > 0
 ORDER BY o.run, o.side, o.tokens_lost DESC, o.case_id;
 
+-- Pairs that a last stage did not see whole, by what was cut of either text.
+CREATE OR REPLACE VIEW cut_pairs AS
+SELECT run, side, case_id, document_id, query_tokens_kept, query_tokens_lost, document_tokens_kept, document_tokens_lost
+FROM candidates
+WHERE query_tokens_lost > 0 OR document_tokens_lost > 0
+ORDER BY run, side, query_tokens_lost + document_tokens_lost DESC, case_id, document_id;
+
+-- Relevant documents that a last stage was not given, and so could not find.
+CREATE OR REPLACE VIEW out_of_reach AS
+SELECT s.run, s.side, k.role, j.case_id, k.text, j.document_id, d.head, j.grade
+FROM candidate_sets s
+JOIN runs r ON r.run = s.run
+JOIN cases k ON k.suite_digest = r.suite_digest
+JOIN judgements j ON j.suite_digest = r.suite_digest AND j.case_id = k.case_id AND j.grade > 0
+LEFT JOIN documents d ON d.suite_digest = r.suite_digest AND d.document_id = j.document_id
+ANTI JOIN candidates c ON c.run = s.run AND c.side = s.side AND c.case_id = j.case_id AND c.document_id = j.document_id
+ORDER BY s.run, s.side, k.position, j.document_id;
+
 -- Cases without an output, and why.
 CREATE OR REPLACE VIEW cases_without_output AS
 SELECT o.run, o.side, o.case_id, o.status, o.reason FROM outputs o WHERE o.status <> 'ok'

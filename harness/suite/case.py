@@ -43,11 +43,20 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that is to be ranked for a case, with the first stage's score where it is known."""
+
+    document_id: str
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Counts:
     """What was left out by the suite's own policy, and what deserves a look."""
 
     dangling_dropped: int
     unjudged_dropped: int
+    candidates_dropped: int
     empty_documents: int
     near_equal_ids: int
     shared_ids: int
@@ -57,7 +66,8 @@ class Counts:
 class Suite:
     """A loaded suite. Cases, documents and judgements stand in the order of their files.
 
-    `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes.
+    `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes. `candidates` by
+    case, each case's in the order of their file; None where the whole corpus is searched.
     """
 
     definition: SuiteDefinition
@@ -68,3 +78,4 @@ class Suite:
     files: Mapping[str, str]
     counts: Counts
     warnings: tuple[str, ...]
+    candidates: Mapping[str, tuple[Candidate, ...]] | None = None

@@ -37,6 +37,15 @@ class Source(BaseModel):
     qrels: Text | None = None
 
 
+class CandidateLists(BaseModel):
+    """`[candidates]`: what every release of a reranking suite is given to rank. `path` is from the suite's folder."""
+
+    model_config = Strict
+
+    path: Text
+    format: Literal["tsv", "trec-run"] = "tsv"
+
+
 class CasePolicy(BaseModel):
     """`[cases]`: which attributes name role and group, and what becomes of cases that lack something.
 
@@ -56,6 +65,7 @@ class RankingPolicy(BaseModel):
     """`[ranking]`: how scores become an order. A live score is rounded to `grid` before ordering.
 
     `max_judged_gap` is how far the candidate's Judged@k may fall below its parent's before a FAIL is UNDECIDED.
+    `candidates`: whether the last stages of two releases must be given the same documents, or each its own.
     """
 
     model_config = Strict
@@ -66,6 +76,7 @@ class RankingPolicy(BaseModel):
     no_relevant: Literal["not-applicable", "zero"] = "not-applicable"
     grid: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1e-6
     max_judged_gap: Annotated[float, Field(ge=0, le=1)] | None = None
+    candidates: Literal["shared", "own"] = "shared"
 
 
 class MetricPolicy(BaseModel):
@@ -116,6 +127,7 @@ class SuiteDefinition(BaseModel):
     name: Text
     task: Task
     source: Source
+    candidates: CandidateLists | None = None
     license: str | None = None
     revision: str | None = None
     cases: CasePolicy = CasePolicy()

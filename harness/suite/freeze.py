@@ -86,12 +86,17 @@ def freeze(suite: Suite, members: Members) -> Lock:
         groups=tuple(case.group for case in suite.cases),
         case_digests=case_digests(suite),
         slices=slices,
+        candidates=_candidate_ids(suite),
         documents=len(suite.documents),
         grades=tuple(grades),
         top_grade=max([0, *grades]),
         label_schema=None,
         identifiers=Identifiers(near_equal_count=suite.counts.near_equal_ids),
-        dropped=Dropped(dangling=suite.counts.dangling_dropped, unjudged=suite.counts.unjudged_dropped),
+        dropped=Dropped(
+            dangling=suite.counts.dangling_dropped,
+            unjudged=suite.counts.unjudged_dropped,
+            candidates=suite.counts.candidates_dropped,
+        ),
         window_parents={},
         tunes=dict(TUNES),
         scorers=SCORERS,
@@ -156,6 +161,7 @@ def case_digests(suite: Suite) -> tuple[str, ...]:
     """One digest a case over all it is judged by, 16 hexadecimal digits, in suite order."""
     judged = {row.document_id for row in suite.judgements}
     texts = {each.id: text_digest(each.text) for each in suite.documents if each.id in judged}
+    given = _candidate_ids(suite)
     rows: dict[str, list[tuple[str, int, str]]] = {case.id: [] for case in suite.cases}
     for row in suite.judgements:
         rows[row.case_id].append((row.document_id, row.grade, texts[row.document_id]))
@@ -168,10 +174,17 @@ def case_digests(suite: Suite) -> tuple[str, ...]:
                 "group": case.group,
                 "answerable": case.answerable,
                 "judgements": sorted(rows[case.id]),
+                **({} if given is None else {"candidates": given[case.id]}),
             }
         )[:16]
         for case in suite.cases
     )
+
+
+def _candidate_ids(suite: Suite) -> dict[str, tuple[str, ...]] | None:
+    if suite.candidates is None:
+        return None
+    return {case_id: tuple(each.document_id for each in given) for case_id, given in suite.candidates.items()}
 
 
 def _picked(suite: Suite, members: Members, where: str, at: str) -> tuple[str, ...]:
@@ -228,7 +241,7 @@ def _check_cases(suite: Suite, lock: Lock) -> None:
         raise _tampered(suite.folder, str(suite.folder), f"other data files are read than were frozen: {listed(other)}")
     now = [(case.id, case.role, case.group) for case in suite.cases]
     then = list(zip(lock.case_ids, lock.roles, lock.groups, strict=True))
-    if now != then or case_digests(suite) != lock.case_digests:
+    if now != then or case_digests(suite) != lock.case_digests or _candidate_ids(suite) != lock.candidates:
         raise _tampered(suite.folder, str(suite.folder), "the same files now read as other cases than were frozen")
 
 

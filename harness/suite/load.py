@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +11,7 @@ from harness.file.lines import listed, refuse, shown
 from harness.file.toml import place, read_toml
 from harness.identity import file_digest
 from harness.suite.attribute import ANSWERABLE, read_attributes
+from harness.suite.candidates import Candidates, read_candidates
 from harness.suite.case import Attribute, Case, Counts, Document, Judgement, Suite
 from harness.suite.definition import SuiteDefinition
 from harness.suite.formats import beir, trec
@@ -20,7 +22,7 @@ from harness.suite.role import assign_groups, assign_roles, check_groups, ungrou
 
 DEFINITION = "suite.toml"
 FORMATS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
-TASKS = ("retrieval",)
+TASKS = ("retrieval", "reranking")
 
 
 def load(folder: Path) -> Suite:
@@ -32,7 +34,7 @@ def load(folder: Path) -> Suite:
     definition = read_definition(folder)
     files = data_files(folder, definition)
     digests = file_digests(folder, files)
-    return _assembled(folder, definition, FORMATS[definition.source.format].read(files), digests)
+    return _assembled(folder, definition, files, FORMATS[definition.source.format].read(files), digests)
 
 
 def read_definition(folder: Path) -> SuiteDefinition:
@@ -61,11 +63,13 @@ def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
     """Where the collection lies. Raises Misconfigured for a path that isn't relative, and as the format does."""
     source, role = definition.source, definition.cases.role
     mapped = list(role) if isinstance(role, dict) else []
-    named = [source.path, source.corpus, source.queries, source.qrels, *mapped]
+    given = None if definition.candidates is None else definition.candidates.path
+    named = [source.path, source.corpus, source.queries, source.qrels, *mapped, given]
     unfit = next((path for path in named if path and (Path(path).is_absolute() or "\0" in path)), None)
     if unfit:
         raise Misconfigured(
-            place(folder / DEFINITION, "source"), found=f"the path {shown(unfit)}, which is absolute or holds NUL",
+            place(folder / DEFINITION, "candidates" if unfit == given else "source"),
+            found=f"the path {shown(unfit)}, which is absolute or holds NUL",
             expected="a path from the suite's folder, so that the suite can be moved", mend="Write it relative.",
         )  # fmt: skip
     if mapped and source.qrels:
@@ -74,7 +78,7 @@ def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
             expected="judgement files named in one place", mend="Take `qrels` out of `source`.",
         )  # fmt: skip
     files: DataFiles = FORMATS[source.format].locate(folder / source.path, source, mapped)
-    return files
+    return replace(files, candidates=None if given is None else folder / given)
 
 
 def file_digests(folder: Path, files: DataFiles) -> dict[str, str]:
@@ -93,7 +97,9 @@ def file_digests(folder: Path, files: DataFiles) -> dict[str, str]:
     return digests
 
 
-def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, digests: Mapping[str, str]) -> Suite:
+def _assembled(
+    folder: Path, definition: SuiteDefinition, files: DataFiles, read: Collection, digests: Mapping[str, str]
+) -> Suite:
     if not read.documents:
         raise Misconfigured(
             str(folder), found="no document", expected="a corpus to search", mend="Add documents to the corpus."
@@ -117,11 +123,13 @@ def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, dige
         Case(query.id, query.text, role, group, query.id in answerable, row)
         for query, role, group, row in zip(queries, roles, groups, kept, strict=True)
     )
+    given = _given(definition, files, read, [case.id for case in cases])
     alike = [near_equal(case.id for case in cases), near_equal(document.id for document in read.documents)]
     shared = {case.id for case in cases} & {document.id for document in read.documents}
     counts = Counts(
         dangling_dropped=len(dangling),
         unjudged_dropped=len(unjudged),
+        candidates_dropped=0 if given is None else given.dropped,
         empty_documents=sum(not document.text for document in read.documents),
         near_equal_ids=sum(each.count for each in alike),
         shared_ids=len(shared),
@@ -129,6 +137,7 @@ def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, dige
     relevant = {row.case_id for row in judgements if row.grade > 0}
     warnings = [
         *_dropped_warnings(dangling, unjudged),
+        *([] if given is None else given.warnings(judgements)),
         *attributes.left_out,
         *near_equal_warnings(alike[0], "case"),
         *near_equal_warnings(alike[1], "document"),
@@ -149,6 +158,22 @@ def _assembled(folder: Path, definition: SuiteDefinition, read: Collection, dige
         files=digests,
         counts=counts,
         warnings=tuple(warnings),
+        candidates=None if given is None else given.by_case,
+    )
+
+
+def _given(
+    definition: SuiteDefinition, files: DataFiles, read: Collection, case_ids: Sequence[str]
+) -> Candidates | None:
+    if definition.candidates is None or files.candidates is None:
+        return None
+    return read_candidates(
+        files.candidates,
+        definition.candidates.format,
+        case_ids=case_ids,
+        queries={query.id for query in read.queries},
+        documents={document.id for document in read.documents},
+        dangling=definition.cases.dangling,
     )
 
 

@@ -24,6 +24,7 @@ class Dropped(BaseModel):
 
     dangling: int
     unjudged: int
+    candidates: int
 
 
 class Identifiers(BaseModel):
@@ -40,7 +41,8 @@ class Lock(BaseModel):
     """A frozen suite. Lists of cases run in step: `roles[i]`, `groups[i]`, `case_digests[i]` are of `case_ids[i]`.
 
     `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
-    group, judgements and the texts of judged documents. `slices` holds case IDs of every role, in suite order.
+    group, judgements, the texts of judged documents and candidates. `slices` holds case IDs of every role, in suite
+    order. `candidates`: document IDs by case; None where the whole corpus is searched.
     """
 
     model_config = Strict
@@ -53,6 +55,7 @@ class Lock(BaseModel):
     groups: tuple[str, ...]
     case_digests: tuple[str, ...]
     slices: dict[str, tuple[str, ...]]
+    candidates: dict[str, tuple[str, ...]] | None
     documents: int
     grades: tuple[int, ...]
     top_grade: int
@@ -72,15 +75,17 @@ class Lock(BaseModel):
     def data_digest(self) -> str:
         """Digest of what outputs and gold depend on: unchanged when only rules, margins, slices or draws change."""
         definition = self.definition
+        given: dict[str, Json] = {} if self.candidates is None else {"candidates": self.candidates}
         return digest(
             {
+                **given,
                 "task": definition.task,
                 "files": self.files,
                 "case_ids": self.case_ids,
                 "roles": self.roles,
                 "groups": self.groups,
                 "case_digests": self.case_digests,
-                "ranking": definition.ranking.model_dump(mode="json", exclude={"max_judged_gap"}),
+                "ranking": definition.ranking.model_dump(mode="json", exclude={"max_judged_gap", "candidates"}),
             }
         )
 

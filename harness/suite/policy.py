@@ -36,6 +36,7 @@ def check(definition: SuiteDefinition, path: Path) -> None:
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
     if definition.guards:
         _unique(path, [(("guards", "metrics"), str(parse(name))) for name in definition.guards.metrics])
+    _check_candidates(definition, path)
     try:
         canonical_json(definition.model_dump(mode="json"))
     except ValueError as error:
@@ -67,6 +68,21 @@ def check_demands(definition: SuiteDefinition, path: Path) -> None:
             )  # fmt: skip
     if definition.guards:
         _check_draws(definition, path, len(definition.guarded_slices) * len(definition.guards.metrics))
+
+
+def _check_candidates(definition: SuiteDefinition, path: Path) -> None:
+    if definition.task == "reranking" and definition.candidates is None:
+        raise Misconfigured(
+            place(path, "task"), found="a reranking suite without [candidates]",
+            expected="the documents that every release is given to rank",
+            mend='Add [candidates] with path = "candidates.tsv": query, tab, document on each line.',
+        )  # fmt: skip
+    if definition.task != "reranking" and definition.candidates is not None:
+        raise Misconfigured(
+            place(path, "candidates"), found=f"[candidates] of a {definition.task} suite",
+            expected="candidates in a reranking suite alone",
+            mend='Write task = "reranking", or take [candidates] out.',
+        )  # fmt: skip
 
 
 def _check_draws(definition: SuiteDefinition, path: Path, members: int) -> None:

@@ -80,7 +80,7 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
         checks = (*checks, *_calibrated(opened), *complete)
         # A model with made-up weights proves nothing.
         if all(check.ok for check in complete):
-            checks = (*checks, *_proofs(opened))
+            checks = (*checks, *(_composed(opened) if opened.is_composed else _proofs(opened)))
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
@@ -126,6 +126,29 @@ def _complete(folder: Path | None, manifest: Manifest | None, checks: tuple[Chec
     from harness.candidate.completeness import completeness
 
     yield completeness(folder, manifest)
+
+
+def _composed(opened: Release) -> Iterator[Check]:
+    """Members that are proven by themselves, and that what is made of their answers is what the manifest says."""
+    from harness.verb.composition import composition
+
+    members = list(_members(opened))
+    yield from members
+    if all(check.ok for check in members) and not (opened.cannot_run or opened.unranked):
+        yield from composition(opened)
+
+
+def _members(opened: Release) -> Iterator[Check]:
+    """One that is still DRAFT is admitted by the way."""
+    for role, member in opened.members.items():
+        failed: list[Check] = []
+        if proven_state(member.folder, member.content_id) is State.DRAFT:
+            failed = [check for check in admit_release(member).checks if not check.ok]
+        found = "; ".join(f"{check.name}: {check.found}" for check in failed)
+        yield Check(
+            f"member: {role}", not failed, f"{member.name}: {found}" if failed else f"{member.name} is proven",
+            "a member that is proven by itself", failed[0].mend if failed else "",
+        )  # fmt: skip
 
 
 def _proofs(opened: Release) -> Iterator[Check]:

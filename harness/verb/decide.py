@@ -139,6 +139,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *remarks,
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
+                *_candidate_remarks(read.candidate_sets(connection, run)),
                 *read.remarks(connection, run),
             ),
         )
@@ -199,6 +200,21 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
     return tuple(remarks)
+
+
+def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:
+    """What the last stages were given, by digest, and whether both were given the same."""
+    shown = {
+        side: f"{each.pairs} pairs of {each.cases} cases, candidates {each.digest[:12]}" for side, each in given.items()
+    }
+    if len(given) < 2:
+        return tuple(f"The {side}'s last stage was given {told}." for side, told in shown.items())
+    if given["candidate"].digest == given["parent"].digest:
+        return (f"Both last stages were given the same {shown['candidate']}.",)
+    return (
+        f"The last stages were given other documents: the candidate's {shown['candidate']}, the parent's "
+        f"{shown['parent']}; what differs is not the last stage alone.",
+    )
 
 
 def _parent_remark(place: Place, releases: dict[str, read.ReleaseRecord], lock: Lock) -> tuple[str, ...]:

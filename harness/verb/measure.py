@@ -14,8 +14,11 @@ from harness.output.case import OutputStatus
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
-from harness.store.read import RankingRows, rankings
+from harness.store.read import CandidateRows, RankingRows, candidates, rankings
 from harness.suite.lock import Lock
+
+# The one metric that looks at what a last stage was given, and not at what it made of it.
+CEILING = "recall_ceiling"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +34,8 @@ def measure(connection: Connection, run: str, side: str, release: str, lock: Loc
     """Reads one side's rankings, computes every metric that the suite names, and stores the values."""
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
-    values = {name: _values(rows, places, name, lock) for name in metric_names(lock)}
+    given = _given(rows, candidates(connection, run, side))
+    values = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
     key = {"run": run, "side": side, "release": release}
     n = len(rows.case_ids)
     numbers = np.concatenate([each.values for each in values.values()])
@@ -55,14 +59,19 @@ def judged_name(metric: str, lock: Lock) -> str:
     return f"Judged@{parse(metric).cutoff or lock.definition.ranking.depth}"
 
 
-def _values(rows: RankingRows, places: JudgedPlaces, name: str, lock: Lock) -> CaseValues:
-    ranking = lock.definition.ranking
+def _values(rows: RankingRows, places: JudgedPlaces, given: JudgedPlaces | None, name: str, lock: Lock) -> CaseValues:
+    """`given`: where the last stage's candidates, taken as one tied group, have the judged documents. What reaches no
+    further than its own ranking is given just that, down to the suite's depth.
+    """
+    ranking, metric, depth = lock.definition.ranking, parse(name), lock.definition.ranking.depth
+    if metric.base == CEILING and given is not None:
+        places, depth = given, max(1, int(given.retrieved.max(initial=0)))
     found = case_values(
-        parse(name),
+        metric,
         places,
         case_ids=rows.case_ids,
         output_status=rows.status,
-        depth=ranking.depth,
+        depth=depth,
         top_grade=lock.top_grade,
         no_relevant=ranking.no_relevant,
     )
@@ -74,6 +83,22 @@ def _values(rows: RankingRows, places: JudgedPlaces, name: str, lock: Lock) -> C
             status=np.where(lacking, Status.SCORED, found.status).astype(object),
         )
     return replace(found, metric=name)
+
+
+def _given(rows: RankingRows, found: CandidateRows | None) -> JudgedPlaces | None:
+    if found is None:
+        return None
+    offsets = np.concatenate([[0], np.cumsum(found.counts)]).astype(np.int64)
+    return place(
+        offsets,
+        np.zeros(offsets[-1]),
+        rows.judged_offsets,
+        rows.judged_grade,
+        np.where(found.given, 0.0, np.nan),
+        np.where(found.given, 0, -1),
+        np.zeros_like(rows.crossing),
+        ties="expected",
+    )
 
 
 def _flags(rows: RankingRows, lock: Lock) -> dict[str, NDArray[np.bool_]]:

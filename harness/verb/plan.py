@@ -13,6 +13,7 @@ from harness.lifecycle.namespace import NODE_KIND, Namespace, corpus_now
 from harness.lifecycle.namespace import read as read_namespaces
 from harness.lifecycle.permutation import HeadRows, permutation
 from harness.release.difference import Change, changes
+from harness.release.field import Kind
 from harness.release.graph import Graph
 from harness.release.head import row_digests
 from harness.release.manifest import Runtime, Side
@@ -49,7 +50,9 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
     old, new = as_tuple(parent, runtimes.get("parent")), as_tuple(candidate, runtimes.get("candidate"))
     rows = [row_digests(each) for each in (parent, candidate)]
     labels = permutation(old.meaning, new.meaning, HeadRows(rows[0], rows[1]) if rows[0] and rows[1] else None)
-    known = _items(stored) if stored else {}
+    composed = parent.is_composed or candidate.is_composed
+    # What was cut is stored by document, whichever member cut it.
+    known = _items(stored) if stored and not composed else {}
     namespaces = read_namespaces(parent.folder) or _of_every_node(old.graph, known)
     states = as_of(compatibility(namespaces, old, new, scorings=scorings), corpus_now(parent.folder))
     items = {
@@ -77,6 +80,7 @@ def as_tuple(release: Release, runtime: str | None = None) -> SemanticTuple:
 
 
 def _of_every_node(graph: Graph, known: Mapping[str, Items]) -> tuple[Namespace, ...]:
+    """Of pairs that are read together only scores are worth keeping: each pair is read for itself, and once."""
     return tuple(
         Namespace(
             name=node.name,
@@ -86,7 +90,7 @@ def _of_every_node(graph: Graph, known: Mapping[str, Items]) -> tuple[Namespace,
             count=known[node.side].of if node.side is not None and node.side in known else None,
         )
         for node in graph.nodes
-        if node.kind in KINDS
+        if node.kind in KINDS and (node.kind, node.side) != (Kind.CONTEXTUAL, "pair")
     )
 
 

@@ -12,6 +12,7 @@ from harness.identity import canonical_json
 from harness.output.answer import Answer
 from harness.release.open import Release, open_release
 from harness.run.execute import execute, runtime_of
+from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
 from harness.store import read, write
@@ -44,6 +45,7 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     with doing("holding the suite against its lock"):
         frozen = open_frozen(frozen_at)
         check_members(frozen, members)
+    require_fit(sides, frozen.lock.definition)
     for release in sides.values():
         require_admitted(release)
     run = _begin(place, frozen, sides)
@@ -91,13 +93,6 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
                 mend="There is nothing to decide: release.toml and files say the same.",
             )
         sides = {"candidate": mine, "parent": other}
-    for release in sides.values():
-        if release.cannot_run:
-            raise Misconfigured(
-                f"release {release.name!r}", found=f"{release.cannot_run}, which this version cannot run",
-                expected="a bi-encoder, or recorded outputs",
-                mend="It can be admitted and compared; to judge it, record its outputs as a TREC run.",
-            )  # fmt: skip
     return sides
 
 

@@ -56,6 +56,31 @@ def save_tiny(
     return path / "model"
 
 
+def save_cross(path: Path, *, labels: tuple[str, ...] = ("one",), activation: str | None = None, seed: int = 5) -> Path:
+    """A BERT of two layers and random weights with a head of so many rows, as the library saves it."""
+    import torch
+    import transformers
+    from sentence_transformers import CrossEncoder
+
+    torch.manual_seed(seed)
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *"abcdefghijklmnopqrstuvwxyz:"]
+    bare = path / "bare"
+    bare.mkdir(parents=True)
+    (bare / "vocab.txt").write_text("\n".join(tokens))
+    transformers.BertTokenizer(str(bare / "vocab.txt"), model_max_length=48).save_pretrained(bare)
+    config = transformers.BertConfig(
+        vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=48, initializer_range=0.5, num_labels=len(labels),
+        id2label=dict(enumerate(labels)), label2id={label: row for row, label in enumerate(labels)},
+    )  # fmt: skip
+    transformers.BertForSequenceClassification(config).eval().save_pretrained(bare)
+    CrossEncoder(str(bare), device="cpu").save(str(path / "model"))
+    if activation:
+        settings = path / "model" / "config_sentence_transformers.json"
+        settings.write_text(json.dumps({**json.loads(settings.read_text()), "activation_fn": activation}))
+    return path / "model"
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
     return save_tiny(tmp_path_factory.mktemp("tiny"))
@@ -126,7 +151,8 @@ TINY_MANIFEST: dict[str, Any] = {
     "meaning": {
         "interaction": {
             "kind": "bi", "tied": True, "releases": {}, "depth": None, "maxsim": None, "maxsim_ties": None,
-            "token_schema": None, "weights": {}, "scales": {},
+            "token_schema": None, "weights": {}, "scales": {}, "pool": None,
+            "rank_constant": None, "absent": None,
         },
         "towers": {"both": TINY_TOWER},
         "output": {
@@ -135,8 +161,8 @@ TINY_MANIFEST: dict[str, Any] = {
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
-            "probability": False, "activation": "identity", "temperature": None, "index": "flat", "threshold": None,
-            "ties": "expected", "calibrator": None,
+            "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "flat",
+            "threshold": None, "ties": "expected", "calibrator": None,
         },
         "recording": None,
         "training": None,

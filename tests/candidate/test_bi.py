@@ -85,6 +85,22 @@ class TestNothingButTheText:
         assert shuffled.tobytes() == whole[order].tobytes()
         assert model.encode(given[:1], "query").vectors.tobytes() == whole[:1].tobytes()
 
+    @pytest.mark.parametrize("budget", [16, 200, 2048])
+    def test_a_map_of_the_pooled_vector_is_the_same_bits_in_any_company(self, encoder, tmp_path, monkeypatch, budget):
+        """There a batch has one row a text, alone and in a batch of five another number."""
+
+        def tail():
+            from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+            return [Dense(32, 24), Normalize()]
+
+        model, given = encoder(folder=save_tiny(tmp_path / "dense", tail=tail)), texts(40)
+        whole = model.encode(given, "query").vectors
+        monkeypatch.setitem(batch.PADDED_TOKENS, "cpu", budget)
+        order = np.random.default_rng(2).permutation(40)
+        assert model.encode([given[row] for row in order], "query").vectors.tobytes() == whole[order].tobytes()
+        assert model.encode(given[:1], "query").vectors.tobytes() == whole[:1].tobytes()
+
     def test_the_packaged_minilm_gives_the_same_bits_with_one_thread_and_two(self, release, minilm, monkeypatch):
         """Real widths, batches of one and of many, and the thread count is as it was afterwards."""
         opened = release(minilm)

@@ -62,7 +62,8 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
     return {
         "interaction": {
             "kind": kind, "tied": None, "releases": {}, "depth": None, "maxsim": None, "maxsim_ties": None,
-            "token_schema": None, "weights": {}, "scales": {},
+            "token_schema": None, "weights": {}, "scales": {}, "pool": None,
+            "rank_constant": None, "absent": None,
         },
         "towers": towers,
         "output": {
@@ -71,8 +72,8 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
-            "probability": False, "activation": "identity", "temperature": None, "index": "none", "threshold": None,
-            "ties": "expected", "calibrator": None, **score,
+            "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "none",
+            "threshold": None, "ties": "expected", "calibrator": None, **score,
         },
         "recording": None,
         "training": None,

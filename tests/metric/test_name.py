@@ -55,6 +55,8 @@ class TestSpelling:
             "RBP(p=0.8)",
             "RBP(p=0.8,rel=2)@10",
             "Judged@10",
+            "recall_ceiling",
+            "recall_ceiling(rel=2)",
         ],
     )
     def test_the_canonical_spelling_stays_as_it_is(self, text):

@@ -33,6 +33,8 @@ EVERY = (
     "RBP(p=0.5,rel=2)@4",
     "Judged",
     "Judged@4",
+    "recall_ceiling",
+    "recall_ceiling(rel=2)",
 )
 
 
@@ -106,7 +108,7 @@ class TestBounds:
         assert measured(text, judge([{"a": 1.0}, {"b": 1.0}], [{"a": 0, "c": -1}, {}])).tolist() == [0.0, 0.0]
 
     @pytest.mark.parametrize(
-        "text", ["nDCG", "nDCG(dcg='exp-log2')@5", "AP", "RR", "R@60", "Success@2", "Rprec", "Bpref"]
+        "text", ["nDCG", "nDCG(dcg='exp-log2')@5", "AP", "RR", "R@60", "Success@2", "Rprec", "Bpref", "recall_ceiling"]
     )
     def test_the_ideal_ranking_scores_exactly_one(self, text, judge):
         """Sixty documents of grades 3, 2 and 1, in that order, then one of grade 0."""

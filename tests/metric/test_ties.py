@@ -33,6 +33,8 @@ NAMES = (
     "RBP(p=0.8)",
     "RBP(p=0.4,rel=2)",
     "Judged",
+    "recall_ceiling",
+    "recall_ceiling(rel=2)",
 )
 
 
@@ -63,7 +65,7 @@ def plain(name: MetricName, ranked: list[Grade], judged: list[int], cut: int) ->
             return next((1 / (i + 1) for i in range(len(top)) if hit[i]), 0.0)
         case "P":
             return sum(hit) / cut
-        case "R":
+        case "R" | "recall_ceiling":
             return sum(hit) / relevant
         case "Success":
             return float(any(hit))

@@ -69,12 +69,13 @@ class TestTwoStages:
         assert opened(whole(STAGES)).content_id != before
 
     def test_a_retriever_that_ranks_nothing_is_refused(self, bi, sequence, whole):
-        """A cross-encoder searches no corpus, and a bi-encoder reranks no pairs here."""
+        """A cross-encoder searches no corpus, and a fusion is no last stage."""
         bi("a"), sequence(name="cross")
         with pytest.raises(Misconfigured, match="a cross release as its retriever"):
             opened(whole(STAGES.replace('"a"', '"cross"')))
-        with pytest.raises(Misconfigured, match="a bi release as its reranker"):
-            opened(whole(STAGES.replace('"cross"', '"a"')))
+        Folder(whole(STAGES).path.parent / "sum", FUSION.replace("whole", "sum").replace("old", "cross"))
+        with pytest.raises(Misconfigured, match="a fusion release as its reranker"):
+            opened(whole(STAGES.replace('"cross"', '"sum"')))
 
     def test_a_stage_that_is_not_there_is_not_found(self, bi, whole):
         """By its release.toml."""
@@ -105,12 +106,14 @@ class TestFusion:
 
 
 class TestWhatCanBeRun:
-    def test_every_kind_is_opened_and_only_one_encoder_or_a_recording_is_run(self, bi, sequence, recorded, whole):
+    def test_every_kind_is_opened_and_most_are_run(self, bi, sequence, recorded, whole):
         """The others say by name what they are."""
         a, cross = bi("a"), sequence(name="cross")
         assert opened(a).cannot_run is None and opened(recorded()).cannot_run is None
-        assert opened(cross).cannot_run == "a cross release"
-        assert opened(whole(STAGES)).cannot_run == "a two-stage release"
+        assert opened(cross).cannot_run is None and opened(cross).unranked is None
+        assert opened(whole(STAGES)).cannot_run is None
+        sequence(name="cross", extra="[score]\ntemperature = 2.0\n")
+        assert opened(whole(STAGES)).cannot_run == "a release whose scores have a temperature as its reranker"
         bi("b")
         assert opened(whole(PAIR)).cannot_run == "a bi release with an encoder for each side"
 
@@ -120,3 +123,8 @@ class TestWhatCanBeRun:
             "windows" in opened(bi(extra='[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n')).cannot_run
         )
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
+
+    def test_classes_none_of_which_is_the_score_rank_nothing(self, sequence):
+        """They are named, and the one that release.toml names ranks."""
+        assert "LABEL_0, LABEL_1, LABEL_2" in opened(sequence(labels=3)).unranked
+        assert opened(sequence(labels=3, name="b", extra='[score]\nlabel = "LABEL_1"\n')).unranked is None

@@ -3,17 +3,20 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from harness.errors import Misconfigured, NotFound
 from harness.output.case import CaseOutput, OutputStatus
+from harness.run.given import Given
+from harness.run.output import Executed
 from harness.run.ranking import Cut
-from harness.run.replay import Replayed, replay
+from harness.run.replay import replay
 
 CASES = ("q1", "q2")
 
 
-def run(path: Path, text: str, format: str = "trec-run", score_type: str = "dot") -> Replayed:
+def run(path: Path, text: str, format: str = "trec-run", score_type: str = "dot") -> Executed:
     path.write_text(text, encoding="utf-8")
     cut = Cut(10, "expected", False)
     return replay(path, format, score_type, case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut)
@@ -140,3 +143,37 @@ class TestJsonLines:
     def test_what_cannot_be_read_is_refused_with_its_line(self, tmp_path: Path, text: str) -> None:
         with pytest.raises(Misconfigured, match="line"):
             run(tmp_path / "r", text + "\n", "jsonl")
+
+
+class TestGivenDocuments:
+    def test_only_given_documents_are_ranked_and_all_others_counted(self, tmp_path: Path) -> None:
+        """Of three recorded ones d3 was not given; d2 was given to q2 and is not recorded."""
+        (tmp_path / "r").write_text("q1 Q0 d3 1 9 t\nq1 Q0 d1 2 8 t\nq2 Q0 d1 1 7 t\n")
+        given = {"q1": lists("d1"), "q2": lists("d2", "d1")}
+        cut = Cut(10, "expected", False)
+        found = replay(
+            tmp_path / "r", "trec-run", "dot", case_ids=CASES, corpus=frozenset({"d1", "d2"}), judged={}, cut=cut,
+            given=given,
+        )  # fmt: skip
+        assert [documents(each) for each in found.outputs] == [["d1"], ["d1"]]
+        second = found.outputs[1].candidates
+        assert second is not None and second.documents.tolist() == ["d2", "d1"]
+        assert np.isnan(second.scores).tolist() == [True, False] and second.scores[1] == 7
+        assert [(each.kind, each.count) for each in found.remarks] == [
+            ("not-a-candidate", 1), ("candidate-not-recorded", 1),
+        ]  # fmt: skip
+
+    def test_a_case_that_is_not_recorded_keeps_its_candidates(self, tmp_path: Path) -> None:
+        """It is missing all the same, and not counted twice."""
+        (tmp_path / "r").write_text("q1 Q0 d1 1 9 t\n")
+        given = {"q1": lists("d1"), "q2": lists("d1")}
+        found = replay(
+            tmp_path / "r", "trec-run", "dot", case_ids=CASES, corpus=frozenset({"d1"}), judged={},
+            cut=Cut(10, "expected", False), given=given,
+        )  # fmt: skip
+        assert found.outputs[1].status is OutputStatus.MISSING and found.outputs[1].candidates is not None
+        assert found.remarks == ()
+
+
+def lists(*names: str) -> Given:
+    return Given(np.array(names, dtype=object), np.full(len(names), np.nan))

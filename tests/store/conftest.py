@@ -57,6 +57,16 @@ def write_outputs(connection: Connection) -> None:
          ("q-a", 1, "d3", 0.8), ("q-b", 1, "d2", 0.9), ("q-c", 1, "d5", 0.4))  # fmt: skip
 
 
+def write_candidates(connection: Connection) -> None:
+    """The candidate's last stage was given three pairs of two cases; the parent has none."""
+    names = "case_id position document_id first_score score logits query_tokens_kept query_tokens_lost"
+    names += " document_tokens_kept document_tokens_lost"
+    rows(connection, "candidates", {"run": RUN, "side": "candidate"}, names,
+         ("q-a", 1, "d9", 0.5, 0.7, [0.85], 3, 0, 40, 12), ("q-b", 1, "d1", None, 0.9, [2.2], 4, 0, 9, 0),
+         ("q-b", 2, "d4", None, 0.8, [1.4], 4, 1, 9, 20))  # fmt: skip
+    rows(connection, "candidate_sets", {"run": RUN, "side": "candidate"}, "digest cases pairs", ("c" * 64, 2, 3))
+
+
 def write_values(connection: Connection) -> None:
     rows(connection, "case_metrics", {"run": RUN, "side": "candidate", "release": "new"}, "metric case_id value status",
          ("RR@10", "q-b", 1.0, "scored"), ("RR@10", "q-a", 0.5, "scored"), ("RR@10", "q-c", None, "missing"),
@@ -107,6 +117,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_suite(connection)
         write_run(connection, RUN, 1)
         write_outputs(connection)
+        write_candidates(connection)
         write_values(connection)
         write_decision(connection)
         write.finish(connection, RUN, "decided", 0.5)

@@ -195,6 +195,24 @@ class TestRankings:
             assert list(read.rankings(connection, RUN, "candidate").judged_grade) == [1, 2, 3, 4]
 
 
+class TestCandidates:
+    def test_how_many_each_case_was_given_and_which_judged_ones(self, small: Store) -> None:
+        """In suite order q-b, q-a, q-c, q-d; judgements by document: d1 and not d2 of q-b, d9 and not d3 of q-a."""
+        with small.reading() as connection:
+            found = read.candidates(connection, RUN, "candidate")
+            rows = read.rankings(connection, RUN, "candidate")
+        assert found is not None
+        assert found.counts.tolist() == [2, 1, 0, 0]
+        assert rows.judged_offsets.tolist() == [0, 2, 4, 4, 5]
+        assert found.given.tolist() == [True, False, False, True, False]
+
+    def test_a_side_without_a_last_stage_has_none(self, small: Store) -> None:
+        with small.reading() as connection:
+            assert read.candidates(connection, RUN, "parent") is None
+            found = read.candidate_sets(connection, RUN)
+        assert {side: (each.cases, each.pairs) for side, each in found.items()} == {"candidate": (2, 3)}
+
+
 class TestResults:
     def test_rules_come_back_in_the_order_of_the_suite(self, small: Store) -> None:
         """Typed, with None where a figure does not apply."""

@@ -19,10 +19,10 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Nine of them; a new one wants a test here."""
+        """Eleven of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
-            "judging_queue", "cut_cases", "cases_without_output", "open_rules",
+            "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
@@ -109,6 +109,23 @@ class TestCutCases:
         """A case that lost nothing, or of which nothing is known, is not cut."""
         assert view(small, "side, case_id, tokens_kept, tokens_lost, text", "cut_cases") == [
             ("candidate", "q-a", 8, 2, "refund"), ("parent", "q-a", 8, 9, "refund"), ("parent", "q-c", 8, 3, "login"),
+        ]  # fmt: skip
+
+
+class TestCutPairs:
+    def test_most_lost_first_and_by_text(self, small: Store) -> None:
+        """A pair that was read whole is not cut."""
+        columns = "side, case_id, document_id, query_tokens_lost, document_tokens_lost"
+        assert view(small, columns, "cut_pairs") == [
+            ("candidate", "q-b", "d4", 1, 20), ("candidate", "q-a", "d9", 0, 12),
+        ]  # fmt: skip
+
+
+class TestOutOfReach:
+    def test_relevant_documents_that_were_no_candidates(self, small: Store) -> None:
+        """Of a side with a last stage alone, in suite order: d1 of q-b was given, what is judged below 1 is no loss."""
+        assert view(small, "side, case_id, document_id, grade", "out_of_reach") == [
+            ("candidate", "q-b", "d2", 1), ("candidate", "q-a", "d3", 1), ("candidate", "q-d", "d1", 1),
         ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ class TestDefaults:
         }  # fmt: skip
         assert definition.ranking.model_dump() == {
             "depth": 100, "ties": "expected", "self_match": "keep", "no_relevant": "not-applicable", "grid": 1e-6,
-            "max_judged_gap": None,
+            "max_judged_gap": None, "candidates": "shared",
         }  # fmt: skip
         assert definition.metrics.policy.model_dump() == {"empty": "one", "scheme": "IOB2"}
         assert definition.uncertainty.model_dump() == {

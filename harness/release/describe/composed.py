@@ -14,6 +14,8 @@ KINDS: Mapping[ScoreType, Literal["tags", "value", "score"]] = {"tags": "tags", 
 RANGES: Mapping[ScoreType, tuple[float, float]] = {"probability": (0.0, 1.0), "cosine": (-1.0, 1.0)}
 # What ranks the documents that a second stage is given.
 FIRST_STAGES = ("bi", "late", "sparse", "fusion", "recorded")
+# What scores documents that it is given.
+LAST_STAGES = ("cross", "bi", "late", "recorded")
 
 
 def two_stage(definition: ReleaseDefinition, members: Mapping[str, Manifest]) -> Tree:
@@ -21,7 +23,7 @@ def two_stage(definition: ReleaseDefinition, members: Mapping[str, Manifest]) ->
     retriever, reranker = members["retriever"].meaning, members["reranker"].meaning
     for role, kind, kinds in (
         ("retriever", retriever.interaction.kind, FIRST_STAGES),
-        ("reranker", reranker.interaction.kind, ("cross", "late", "recorded")),
+        ("reranker", reranker.interaction.kind, LAST_STAGES),
     ):
         if kind not in kinds:
             raise _unfit(definition, role, kind, kinds)
@@ -32,23 +34,31 @@ def two_stage(definition: ReleaseDefinition, members: Mapping[str, Manifest]) ->
         ),
         "towers": Told({}, DERIVED),
         "output": output("score", Told(1, DERIVED)),
-        "score": _score_of(definition, members["reranker"]),
+        # Of the documents that it is given, a reranker keeps no index.
+        "score": {**_score_of(definition, members["reranker"]), "index": Told("none", DERIVED)},
         "recording": Told(None, DERIVED),
     }
 
 
 def fusion(definition: ReleaseDefinition, members: Mapping[str, Manifest]) -> Tree:
-    """The weighted sum of several releases' scores. Raises Misconfigured for a member that has no ranking."""
+    """The weighted sum of several releases' scaled scores. Raises Misconfigured for a member that has no ranking."""
     for name, member in members.items():
         if member.meaning.interaction.kind not in (*FIRST_STAGES, "cross", "two-stage"):
             raise _unfit(definition, name, member.meaning.interaction.kind, (*FIRST_STAGES, "cross", "two-stage"))
     said = definition.fusion
     weights, scales = ({}, {}) if said is None else (said.weights, said.scales)
+
+    def source(key: str) -> str:
+        return DECLARED if said is not None and key in said.model_fields_set else DERIVED
+
     return {
         "interaction": interaction(
             "fusion", releases=_releases(members),
             weights={name: Told(weight, DECLARED) for name, weight in weights.items()},
             scales={name: Told(scale, DECLARED) for name, scale in scales.items()},
+            pool=Told(None if said is None else said.depth, source("depth")),
+            rank_constant=Told(said.k if said is not None and said.ranked else None, source("k")),
+            absent=Told("lowest", DERIVED),
         ),
         "towers": Told({}, DERIVED),
         "output": output("score", Told(1, DERIVED)),
@@ -119,7 +129,7 @@ def _releases(members: Mapping[str, Manifest]) -> Tree:
     return {role: Told(member.identity.content_id, DERIVED) for role, member in members.items()}
 
 
-def _score_of(definition: ReleaseDefinition, member: Manifest) -> Tree:
+def _score_of(definition: ReleaseDefinition, member: Manifest) -> Mapping[str, Tree]:
     """A member's score, with this release's own threshold and temperature; a calibrator isn't inherited."""
     own = member.meaning.score.model_dump(mode="json", exclude={"calibrator", "threshold", "temperature"})
     return {

@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping
 
+from harness.errors import Misconfigured
+from harness.file.lines import shown
+from harness.file.toml import nearest
 from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.heads import groups, head_of, readout
-from harness.release.describe.labels import labels_of
+from harness.release.describe.labels import Labels, labels_of
 from harness.release.describe.modules import activation, read_towers, unsupported
 from harness.release.describe.pooled import SETTINGS, interaction, output, ranked, refuse_settings
 from harness.release.describe.prompts import saved_prompts
 from harness.release.describe.split import split
-from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
+from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder
 
 LEGACY = "sbert_ce_default_activation_function"
@@ -22,7 +25,10 @@ RANGES: Mapping[str, tuple[float, float | None]] = {
 
 
 def cross(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
-    """The meaning of a cross-encoder. Raises NotAdmitted for a head or activation that isn't known."""
+    """The meaning of a cross-encoder.
+
+    Raises NotAdmitted for a head or activation that isn't known, Misconfigured for a [score] label that it has not.
+    """
     backbone = read_backbone(definition, folder, _place(folder))
     refuse_settings(backbone, "sequence-classification")
     settings = folder.json(SETTINGS) or {}
@@ -31,6 +37,12 @@ def cross(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     applied = _activation(backbone, settings, labels.count.value == 1)
     low, high = RANGES.get(str(applied.value), (None, None))
     one = labels.count.value == 1
+    if one and definition.score.label is not None:
+        raise Misconfigured(
+            f"release {definition.name}, [score] label",
+            found=f"{shown(definition.score.label)} of a head of one number",
+            expected="no label: that number is the score", mend="Take `label` out of [score] in release.toml.",
+        )  # fmt: skip
     return {
         "interaction": interaction("cross"),
         "towers": {
@@ -57,7 +69,7 @@ def cross(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
             "sums_to": Told(1.0 if applied.value == "softmax" else None, DERIVED),
             "probability": Told(applied.value in ("sigmoid", "softmax"), DERIVED),
             "activation": applied,
-            **({} if one else {"ties": Told("label-order", LIBRARY)}),
+            **({} if one else _several(definition, labels)),
         },
         "recording": Told(None, DERIVED),
     }  # fmt: skip
@@ -100,6 +112,21 @@ def _activation(backbone: Backbone, settings: Mapping[str, Json], one: bool) -> 
         if path is not None:
             return Told(activation(str(backbone.folder.path / source.partition("#")[0]), path), source)
     return Told("sigmoid" if one else "identity", LIBRARY)
+
+
+def _several(definition: ReleaseDefinition, labels: Labels) -> Mapping[str, Tree]:
+    """Of a head of several numbers, the one by which documents rank, where release.toml names its class."""
+    said, names = definition.score.label, labels.names.value
+    if said is None:
+        return {"ties": Told("label-order", LIBRARY)}
+    known = [str(each) for each in names] if isinstance(names, list) else []
+    if said not in known:
+        meant = nearest(said, known)
+        raise Misconfigured(
+            f"release {definition.name}, [score] label", found=shown(said), expected=f"one of {', '.join(known)}",
+            mend=f"Did you mean {meant!r}?" if meant else "Name a class of the head.",
+        )  # fmt: skip
+    return {"label": Told(said, DECLARED), "ties": Told("expected", LIBRARY)}
 
 
 def _type(applied: str) -> str:

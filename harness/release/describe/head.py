@@ -114,6 +114,7 @@ def _score(definition: ReleaseDefinition, kind: Told) -> Tree:
         "sums_to": Told(1.0 if applied == "softmax" else None, DERIVED),
         "probability": Told(probable, DERIVED),
         "activation": Told(applied, DECLARED if probable else LIBRARY),
+        "label": Told(None, DERIVED),
         "temperature": Told(said.temperature, DECLARED),
         "index": Told("none", DERIVED),
         "threshold": Told(said.threshold, DECLARED),

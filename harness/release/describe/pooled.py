@@ -32,6 +32,7 @@ DENOMINATORS = {
 EMPTY = {"cls": "fallback-row", "max": "reject"}
 EPSILON = 1e-12
 TAIL = ("Dense", "LayerNorm", "Dropout", "Normalize")
+NOT_SAID = ("tied", "depth", "maxsim", "maxsim_ties", "token_schema", "pool", "rank_constant", "absent")
 RENDERED_OTHERWISE = (
     "query_length", "document_length", "query_expansion", "processing_kwargs", "tokenizer_name_or_path", "model_args",
     "config_args", "model_kwargs", "config_kwargs", "processor_kwargs", "tokenizer_args",
@@ -73,7 +74,7 @@ def interaction(kind: str, **fields: Tree) -> Tree:
         "releases": Told({}, DERIVED),
         "weights": Told({}, DERIVED),
         "scales": Told({}, DERIVED),
-        **{name: Told(None, DERIVED) for name in ("tied", "depth", "maxsim", "maxsim_ties", "token_schema")},
+        **{name: Told(None, DERIVED) for name in NOT_SAID},
     }
     return empty | fields
 
@@ -97,6 +98,7 @@ def ranked(definition: ReleaseDefinition, index: Literal["flat", "none"] = "flat
         "sums_to": Told(None, DERIVED),
         "probability": Told(False, DERIVED),
         "activation": Told("identity", LIBRARY),
+        "label": Told(None, DERIVED),
         "temperature": Told(definition.score.temperature, DECLARED),
         "index": Told(index, LIBRARY),
         "threshold": Told(definition.score.threshold, DECLARED),

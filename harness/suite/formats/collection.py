@@ -24,16 +24,18 @@ _GRADE = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """The files of one collection; judgements may stand in several."""
+    """The files of one collection; judgements may stand in several, and candidates in one of their own."""
 
     corpus: Path
     queries: Path
     qrels: tuple[Path, ...]
+    candidates: Path | None = None
 
     @property
     def all(self) -> tuple[Path, ...]:
         """Every file, each once."""
-        return tuple(dict.fromkeys((self.corpus, self.queries, *self.qrels)))
+        candidates = () if self.candidates is None else (self.candidates,)
+        return tuple(dict.fromkeys((self.corpus, self.queries, *self.qrels, *candidates)))
 
 
 @dataclass(frozen=True, slots=True)

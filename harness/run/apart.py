@@ -1,0 +1,97 @@
+"""Pairs of texts that are read apart: queries at once, documents chunk by chunk, and only scores are kept."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
+from harness.errors import Misconfigured
+from harness.release.open import Release
+from harness.run.given import Asked, Floats, Ints, Pairs, Scored, asked_of, shared
+from harness.run.output import CutDocument
+from harness.run.retrieve import CHUNK
+from harness.run.search import score_pairs
+from harness.suite.case import Suite
+
+# Scores [p] of pairs [p, 2] of what was made of queries and of documents, on a grid; NaN where there is none. To the
+# bit those of the release's search.
+Scorer = Callable[[Release, Encoded, Encoded, Ints, float], Floats]
+
+
+def _dense(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, grid: float) -> Floats:
+    return score_pairs(
+        queries.vectors,
+        documents.vectors,
+        pairs,
+        grid=grid,
+        score_type="dot" if release.score_type == "dot" else "cosine",
+    )
+
+
+SCORERS: Mapping[str, Scorer] = {"bi": _dense}
+
+
+def require_scorer(release: Release) -> None:
+    """Raises Misconfigured for an interaction that scores no pairs of encoded texts."""
+    kind = release.definition.interaction
+    if kind not in SCORERS:
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"a {kind} release, which scores no given documents",
+            expected=f"cross, {', '.join(SCORERS)}", mend="Record its outputs instead.",
+        )  # fmt: skip
+
+
+def score_apart(
+    pairs: Mapping[str, Pairs],
+    releases: Mapping[str, Release],
+    encoders: Mapping[str, Encoder],
+    suite: Suite,
+    grid: float,
+    kept: Pieces | None,
+) -> dict[str, Scored]:
+    """By name, what its release makes of its pairs. What several releases want is read together."""
+    if not pairs:
+        return {}
+    texts = [case.text for case in suite.cases]
+    asked = encode([encoders[name].sides["query"] for name in pairs], texts, kept)
+    sheets = {
+        name: _Sheet(releases[name], each, queries) for (name, each), queries in zip(pairs.items(), asked, strict=True)
+    }
+    size = min(CHUNK[releases[name].definition.interaction] for name in pairs)
+    for part in shared({name: np.unique(each.documents) for name, each in pairs.items()}, size):
+        sides = [encoders[name].sides["document"] for name in part.names]
+        texts = [suite.documents[row].text for row in part.numbers]
+        for name, encoded in zip(part.names, encode(sides, texts, kept), strict=True):
+            sheets[name].enter(part.numbers, encoded, suite, grid)
+    return {name: sheet.scored() for name, sheet in sheets.items()}
+
+
+class _Sheet:
+    """What one release's pairs came to, filled in with every chunk of documents."""
+
+    def __init__(self, release: Release, pairs: Pairs, queries: Encoded) -> None:
+        self._release, self._pairs, self._queries = release, pairs, queries
+        self._rows = pairs.rows
+        self._scores: Floats = np.full(len(pairs.documents), np.nan)
+        self._reasons: dict[int, str] = {}
+        self._cut: list[CutDocument] = []
+
+    def enter(self, documents: Ints, encoded: Encoded, suite: Suite, grid: float) -> None:
+        """Scores the pairs of the documents [k] of one chunk, rising rows of the corpus."""
+        at = np.flatnonzero(np.isin(self._pairs.documents, documents))
+        local = np.searchsorted(documents, self._pairs.documents[at])
+        pairs = np.stack([self._rows[at], local], axis=1)
+        score = SCORERS[self._release.definition.interaction]
+        self._scores[at] = score(self._release, self._queries, encoded, pairs, grid)
+        for row, reason in encoded.failed.items():
+            self._reasons |= dict.fromkeys(at[local == row].tolist(), reason)
+        self._cut += [
+            CutDocument(
+                suite.documents[documents[row]].id, int(encoded.tokens_kept[row]), int(encoded.tokens_lost[row])
+            )
+            for row in np.flatnonzero(encoded.tokens_lost)
+        ]
+
+    def scored(self) -> Scored:
+        asked: list[Asked] = asked_of(self._queries, self._pairs.cases)
+        return Scored(self._scores, asked, self._reasons, cut_documents=self._cut)
