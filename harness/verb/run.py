@@ -10,7 +10,7 @@ from harness import __version__
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.output.answer import Answer
-from harness.release.open import Release, open_release
+from harness.release.open import RUNNABLE, Release, open_release
 from harness.run.execute import execute, runtime_of
 from harness.run.key import output_key, run_id
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
@@ -95,7 +95,7 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
         if release.cannot_run:
             raise Misconfigured(
                 f"release {release.name!r}", found=f"{release.cannot_run}, which this version cannot run",
-                expected="a bi-encoder, or recorded outputs",
+                expected=f"a {' or '.join(RUNNABLE)} release, or recorded outputs",
                 mend="It can be admitted and compared; to judge it, record its outputs as a TREC run.",
             )  # fmt: skip
     return sides
