@@ -6,7 +6,6 @@ pooled is the manifest's.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Literal
 
 import numpy as np
@@ -63,9 +62,10 @@ def sparse_parity(
     """As `parity`, for a sparse encoder. A weight counts by its entry in the vocabulary, an absent one as 0."""
     try:
         refuse_stale(encoder, manifest, members or {})
+        shared = "both" in manifest.meaning.towers
         proofs = [
             _Proof(
-                sparse_recipe(tower, encoder.sides[side].folder, _place(manifest, side)),
+                sparse_recipe(tower, encoder.sides[side].folder, manifest.place("both" if shared else side)),
                 list(_compared(encoder, manifest, tower, side, texts, suite)),
             )
             for side, tower in sides(manifest, ("sparse",), suite).items()
@@ -74,13 +74,6 @@ def sparse_parity(
     except HarnessError as refusal:
         return unprovable(refusal, tolerance)
     return found if found.ok else replace(found, text=found.text + _instead(proofs, tolerance))
-
-
-def _place(manifest: Manifest, side: Side) -> str:
-    """Where in the model folder a side's configuration and weights are."""
-    name = "both" if "both" in manifest.meaning.towers else side
-    source = manifest.evidence.sources.get(f"towers.{name}.artifact.config", "config.json#")
-    return str(PurePosixPath(source.partition("#")[0]).parent)
 
 
 def _compared(

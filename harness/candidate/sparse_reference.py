@@ -8,7 +8,7 @@ map to the vocabulary, which is the table of embeddings unless it has weights of
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -18,9 +18,10 @@ from harness.candidate.reference import refused
 from harness.identity import Json
 from harness.readout.projection import Dense, LayerNorm
 from harness.readout.sparse import LOGARITHMS, Activation, SparseRecipe
-from harness.release.describe.split import is_of
+from harness.release.describe.sparse import GROUPS
+from harness.release.describe.split import is_of, split, weight_files
+from harness.release.folder import read_folder
 from harness.release.manifest import Projection, Readout, Tower
-from harness.release.weights import group_digest, tensors
 from harness.rows.mask import Counting
 
 Tensors: TypeAlias = Mapping[str, NDArray[np.float64]]
@@ -80,7 +81,7 @@ HEADS: Mapping[str, LanguageHead] = {
 }  # fmt: skip
 
 
-def sparse_recipe(tower: Tower, folder: Path, place: str) -> SparseRecipe:
+def sparse_recipe(tower: Tower, folder: Path, place: PurePosixPath) -> SparseRecipe:
     """What a tower's manifest says; `place` is where in the folder its configuration and weights are.
 
     Raises NotAdmitted for a manifest that its files contradict or that the reference cannot compute.
@@ -124,7 +125,7 @@ def _refuse_more(readout: Readout) -> None:
             raise refused(f"readout.{field}", found, f"{usual}, as a sparse vector has it")
 
 
-def _head(tower: Tower, said: Projection, folder: Path, place: str) -> tuple[Dense | LayerNorm, ...]:
+def _head(tower: Tower, said: Projection, folder: Path, place: PurePosixPath) -> tuple[Dense | LayerNorm, ...]:
     known = HEADS.get(tower.artifact.model_type)
     if known is None:
         raise refused("artifact.model_type", tower.artifact.model_type, f"one of {', '.join(HEADS)}")
@@ -160,23 +161,18 @@ def _configured(config: Mapping[str, Json], at: Configured) -> Json:
     return at.usual if at.key is None else config.get(at.key, at.usual)
 
 
-def _tensors(said: Projection, folder: Path, place: str) -> Tensors:
-    """Of the map to the vocabulary and of the embeddings, from whatever weights lie in the place.
-
-    Raises NotAdmitted where they are not the manifest's.
-    """
+def _tensors(said: Projection, folder: Path, place: PurePosixPath) -> Tensors:
+    """Of the map to the vocabulary, and of the embeddings. Raises NotAdmitted where they are not the manifest's."""
     from safetensors import safe_open  # NumPy has no bfloat16
 
-    for key, known in said.weights.items():
-        file, _, group = key.partition("#")
-        there = [name for name in tensors(folder / file) or {} if is_of(group, name)]
-        if not there or group_digest(folder / file, there) != known:
-            raise refused(f"readout.projections, {key}", "other weights, or none", f"those with the digest {known}")
-    groups = [key.partition("#")[2] for key in said.weights]
+    model = read_folder(folder)
+    if said.weights is None or split(model, place, GROUPS).head.value != said.weights:
+        expected = f"tensors with the digest {said.weights}"
+        raise refused("readout.projections[0].weights", "other weights, or none", expected)
     found: dict[str, NDArray[np.float64]] = {}
-    for path in sorted((folder / place).glob("*.safetensors")):
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118
-                if name.endswith(EMBEDDINGS) or any(is_of(group, name) for group in groups):
-                    found[name] = file.get_tensor(name).double().numpy()
+    for name in weight_files(model, place):
+        with safe_open(folder / name, framework="pt") as file:
+            for tensor in file.keys():  # noqa: SIM118
+                if tensor.endswith(EMBEDDINGS) or any(is_of(group, tensor) for group in GROUPS):
+                    found[tensor] = file.get_tensor(tensor).double().numpy()
     return found

@@ -1,9 +1,9 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.errors import NotAdmitted, Stopped
 from harness.identity import Json
@@ -77,7 +77,7 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
     with doing(f"proving {opened.name} against the reference"):
-        complete = tuple(_complete(opened.model_folder, opened.manifest, checks))
+        complete = tuple(_all_complete(opened, checks))
         checks = (*checks, *_calibrated(opened), *complete)
         # A model with made-up weights proves nothing.
         if all(check.ok for check in complete):
@@ -118,6 +118,17 @@ def _calibrated(opened: Release) -> Iterator[Check]:
         "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
         f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
     )  # fmt: skip
+
+
+def _all_complete(opened: Release, checks: tuple[Check, ...]) -> Iterator[Check]:
+    """Of a pair, each member's weights by its name."""
+    if not opened.members:
+        yield from _complete(opened.model_folder, opened.manifest, checks)
+        return
+    sides: tuple[Literal["query", "document"], ...] = ("query", "document")
+    for name, member in {each.name: each for each in map(opened.encoder_of, sides)}.items():
+        for check in _complete(member.model_folder, member.manifest, checks):
+            yield replace(check, name=f"{check.name}: {name}")
 
 
 def _complete(folder: Path | None, manifest: Manifest | None, checks: tuple[Check, ...]) -> Iterator[Check]:

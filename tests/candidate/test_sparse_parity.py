@@ -148,8 +148,7 @@ class TestAFalseManifest:
 
     def test_other_weights_are_not_those_that_it_names(self, usual: Release, loaded) -> None:
         """By digest, before anything is computed."""
-        weights = dict.fromkeys(usual.manifest.meaning.towers["both"].readout.projections[0].weights, "0" * 64)
-        found = sparse_parity(loaded, changed(usual.manifest, {"readout.projections.0.weights": weights}), FEW)
+        found = sparse_parity(loaded, changed(usual.manifest, {"readout.projections.0.weights": "0" * 64}), FEW)
         assert not found.ok and "other weights" in found.text
 
     def test_a_file_that_changed_since_is_named(self, tmp_path: Path) -> None:

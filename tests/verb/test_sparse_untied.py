@@ -163,6 +163,11 @@ class TestAdmit:
         assert admission.ok and admission.state == "RECONCILED"
         assert "parity" in {check.name for check in admission.checks}
 
+    def test_of_a_pair_each_members_weights_are_seen_to_be_whole(self, made: Made) -> None:
+        """A tensor that the library would make up in a member is one that the pair would run with."""
+        found = {check.name for check in made.admissions["pair"].checks}
+        assert {"weights-complete: asks", "weights-complete: answers"} <= found
+
     def test_a_head_is_proven_and_not_run(self, here: Path) -> None:
         """And says why."""
         with pytest.raises(Misconfigured, match="no task of this version judges"):
