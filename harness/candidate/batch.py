@@ -90,12 +90,14 @@ def batched(
     compute: Callable[[Sequence[Item]], Sequence[Result]],
     items: Sequence[Item],
     widths: Sequence[tuple[str, int]],
+    most: Mapping[str, int] | None = None,
 ) -> Tried[Result]:
     """Every item's result, computed in batches side by side and given by the item's position.
 
-    `widths`: for each item what it may share a batch with, and its padded width. An item that raises fails alone.
+    `widths`: for each item what it may share a batch with, and its padded width. `most`: padded tokens in a batch of
+    those kinds that may not have the usual number. An item that raises fails alone.
     """
-    batches = _batches(widths)
+    batches = _batches(widths, most or {})
 
     def one(batch: Sequence[int]) -> Tried[Result]:
         return each(compute, [items[row] for row in batch])
@@ -109,13 +111,14 @@ def batched(
     return Tried(results, reasons)
 
 
-def _batches(widths: Sequence[tuple[str, int]]) -> list[list[int]]:
+def _batches(widths: Sequence[tuple[str, int]], most: Mapping[str, int]) -> list[list[int]]:
     """Positions by kind and width, the widest first, each batch of about a fixed number of padded tokens."""
     alike: dict[tuple[str, int], list[int]] = {}
     for row, (kind, width) in enumerate(widths):
         alike.setdefault((kind, width), []).append(row)
     batches = []
     for kind, width in sorted(alike, key=lambda each: (-each[1], each[0])):
-        rows, size = alike[kind, width], max(1, PADDED_TOKENS[device()] // width)
+        tokens = min(PADDED_TOKENS[device()], most.get(kind, PADDED_TOKENS[device()]))
+        rows, size = alike[kind, width], max(1, tokens // width)
         batches += [rows[start : start + size] for start in range(0, len(rows), size)]
     return batches

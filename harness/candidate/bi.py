@@ -1,16 +1,17 @@
-"""Bi-encoders: one vector for each text, pooled from its rows."""
+"""Bi-encoders: one vector for each text, pooled from its rows, by one encoder of both sides or by one for each."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.open import keys, loaded, positions, room_for_text
+from harness.candidate.open import Pipelines, keys, loaded, pipelines, positions, room_for_text
 from harness.candidate.side import Features, Piece, Side, SideEncoder
 from harness.errors import Misconfigured, NotAdmitted
-from harness.release.bi import BiMeaning
+from harness.release.bi import BiMeaning, bi_meaning
 from harness.release.open import Release
 from harness.release.prompts import Prompts
 
@@ -34,41 +35,46 @@ class PooledSide(SideEncoder):
 
 
 def load_bi(release: Release, prompts: Prompts) -> Encoder:
-    """The encoder of both sides of an opened release.
+    """The encoders of both sides of an opened release, each from the folder that its side has.
 
     Raises Stopped where the libraries cannot load it, NotAdmitted where what they load isn't what the release means,
     Misconfigured for a maximum length that leaves no room for text.
     """
-    meaning, folder = release.bi, release.model_folder
-    if meaning is None or folder is None:
-        raise Misconfigured(
-            f"release {release.name}", found=f"a {release.definition.interaction} release", expected="a bi-encoder",
-            mend="Only a bi-encoder can encode texts.",
-        )  # fmt: skip
-    model = loaded(release, "SentenceTransformer")
-    modules = list(model.children())
-    _apply(release.name, meaning, modules, model)
-    room_for_text(release.name, meaning.max_length.value, model.tokenizer)
     said: dict[Side, str] = {"query": prompts.query, "document": prompts.document}
-    sides = {
-        side: PooledSide(
-            modules,
-            model.tokenizer,
-            folder=folder,
-            prompt=prompt,
-            width=meaning.width,
-            max_length=meaning.max_length.value,
-            widest=positions(modules[0].model.config),
-            keys=keys(release, side, prompt),
-            include_prompt=meaning.include_prompt,
-            truncate_dim=meaning.truncate_dim,
-        )
-        for side, prompt in said.items()
-    }
+    models: dict[Path, Pipelines] = {}
+    sides: dict[Side, SideEncoder] = {}
+    for side, prompt in said.items():
+        owner = release.encoder_of(side)
+        if owner.folder not in models:
+            models[owner.folder] = pipelines(loaded(owner, "SentenceTransformer"))
+        sides[side] = _side(release, owner, side, prompt, models[owner.folder][side])
     return Encoder(sides)
 
 
-def _apply(name: str, meaning: BiMeaning, modules: Sequence[Any], model: Any) -> None:
+def _side(release: Release, owner: Release, side: Side, prompt: str, modules: Sequence[Any]) -> PooledSide:
+    meaning, folder = bi_meaning(owner.manifest, side), owner.model_folder
+    if meaning is None or folder is None:
+        raise Misconfigured(
+            f"release {owner.name}", found=f"a {owner.definition.interaction} release", expected="a bi-encoder",
+            mend="Only a bi-encoder can encode texts.",
+        )  # fmt: skip
+    _apply(owner.name, meaning, modules)
+    room_for_text(owner.name, meaning.max_length.value, modules[0].tokenizer)
+    return PooledSide(
+        modules,
+        modules[0].tokenizer,
+        folder=folder,
+        prompt=prompt,
+        width=meaning.width,
+        max_length=meaning.max_length.value,
+        widest=positions(modules[0].model.config),
+        keys=keys(release, side, prompt),
+        include_prompt=meaning.include_prompt,
+        truncate_dim=meaning.truncate_dim,
+    )
+
+
+def _apply(name: str, meaning: BiMeaning, modules: Sequence[Any]) -> None:
     """Puts the override in place, and holds what was loaded against the release's meaning."""
     pooling = modules[1]
     if meaning.pooling.source == "declared":
@@ -76,10 +82,17 @@ def _apply(name: str, meaning: BiMeaning, modules: Sequence[Any], model: Any) ->
         pooling.pooling_output_dimension = pooling.embedding_dimension
     modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else list(pooling.pooling_mode)
     expected = (meaning.pooling.value, meaning.include_prompt, meaning.width)
-    found = ("+".join(modes), bool(pooling.include_prompt), model.get_embedding_dimension())
+    found = ("+".join(modes), bool(pooling.include_prompt), _width(modules, meaning.truncate_dim))
     if found != expected:
         raise NotAdmitted(
             f"release {name}", found="pooling {}, include_prompt {}, width {}".format(*found),
             expected="pooling {}, include_prompt {}, width {}".format(*expected),
             mend="The installed library reads the folder otherwise; install the version it was made for.",
         )  # fmt: skip
+
+
+def _width(modules: Sequence[Any], truncate_dim: int | None) -> int:
+    """By the last module that says one, and then cut."""
+    asked = [module.get_embedding_dimension() for module in modules if hasattr(module, "get_embedding_dimension")]
+    said = [int(width) for width in asked if width is not None]
+    return min(said[-1], truncate_dim or said[-1])

@@ -35,10 +35,14 @@ class PairEncoder:
     raw numbers of a pair.
     """
 
+    batch_tokens = None
+
     def __init__(
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
     ) -> None:
         self.model, self.tokenizer, self.folder, self.keys = model, model.tokenizer, folder, keys
+        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
+        self.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
         self.prompt, self.max_length = tower.input.prompts.get("pair", ""), tower.input.max_length
         self.widest = positions(model[0].model.config)
         self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)

@@ -31,6 +31,8 @@ class Reads(Protocol[Text_contra]):
     """What is asked of an encoder of single texts, or of texts that are read together."""
 
     keys: Keys
+    batch_tokens: int | None
+    """Padded tokens that a batch may have at most; None for as many as any."""
 
     def tokenise(self, texts: Sequence[Text_contra], /) -> Sequence[Tokens]: ...
 
@@ -80,6 +82,11 @@ class Encoded:
     def vectors(self) -> NDArray[np.float32]:
         """[n, d], of texts of which one vector is kept."""
         return self.values
+
+    def piece(self, position: int) -> Piece:
+        """What is kept of one text."""
+        mine = slice(self.offsets[position], self.offsets[position + 1])
+        return Piece(self.values[mine], None if self.indices is None else self.indices[mine])
 
 
 class Encoder:
@@ -170,7 +177,9 @@ def _answers(readings: Sequence[_Reading], kept: Pieces | None) -> dict[_Want, _
                 job = jobs.setdefault(place, _Job(encoder, tokens, {}))
                 job.readers.setdefault(want, _Reader(encoder, tokens.excluded))
     todo = list(jobs.values())
-    tried = batched(_compute, todo, [(job.encoder.keys.rows, job.encoder.column_count(job.tokens)) for job in todo])
+    widths = [(job.encoder.keys.rows, job.encoder.column_count(job.tokens)) for job in todo]
+    most = {job.encoder.keys.rows: job.encoder.batch_tokens for job in todo if job.encoder.batch_tokens is not None}
+    tried = batched(_compute, todo, widths, most)
     computed: dict[str, dict[str, Piece]] = {}
     for position, job in enumerate(todo):
         answers = tried.results.get(position) or dict.fromkeys(job.readers, tried.reasons.get(position, ""))
@@ -238,7 +247,7 @@ def _encoded(
         np.cumsum([0, *(len(piece.values) for piece in every)], dtype=np.int64),
         None
         if blank.indices is None
-        else np.concatenate([blank.indices, *(piece.indices for piece in every if piece.indices is not None)]),
+        else np.concatenate([blank.indices[:0], *(piece.indices for piece in every if piece.indices is not None)]),
         tuple(digests[row] for row in rows),
         tuple(reading.items.get(row, "") for row in rows.tolist()),
         kept[rows],

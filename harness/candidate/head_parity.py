@@ -4,7 +4,8 @@ The rows are the library's, before any head. Which row is read, which maps follo
 manifest's; the maps' weights are read from the files that it names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.candidate.parity import TOLERANCE, Parity
 from harness.candidate.probe import relative_difference
-from harness.candidate.runtime import go_offline, said
+from harness.candidate.runtime import go_offline, go_quiet, said
 from harness.errors import HarnessError, NotAdmitted, Stopped
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
@@ -26,7 +27,11 @@ CLASSES = {
     "cls-head": "AutoModelForSequenceClassification",
     "token-head": "AutoModelForTokenClassification",
     "span-head": "AutoModelForQuestionAnswering",
+    "choice-head": "AutoModelForMultipleChoice",
 }
+# Heads that read one row of a text, or of each choice.
+OF_ONE_ROW = ("cls-head", "choice-head")
+CHOICES = 3
 # Architectures whose rows are what the model below the head gives last.
 PROVEN = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "albert", "mpnet")
 ROW = {"cls": first, "lasttoken": last}
@@ -39,7 +44,8 @@ def provable(manifest: Manifest) -> bool:
 
 
 def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
-    """Holds a model's logits against the reference's, on texts by ID, or on each text paired with the next.
+    """Holds a model's logits against the reference's, on texts by ID, on each text paired with the next, or on each
+    with several others to choose from.
 
     A manifest that contradicts its files fails as one whose numbers differ does.
     Raises Stopped for a model that does not load.
@@ -49,8 +55,8 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
         tensors = _head(tower, folder)
         maps = [_map(tower, at, tensors) for at in range(len(tower.readout.projections))]
         found = {
-            name: relative_difference(logits, _computed(rows, tower, maps))
-            for name, rows, logits in _answers(folder, tower, texts)
+            one.name: relative_difference(one.logits, _computed(one, tower, maps))
+            for one in _answers(folder, tower, texts)
         }
     except Stopped:
         raise
@@ -63,11 +69,22 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
     return Parity("parity", largest, tolerance, bool(largest <= tolerance), text)
 
 
-def _answers(
-    folder: Path, tower: Tower, texts: Mapping[str, str]
-) -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.float32]]]:
-    """By text, its rows [r, d] and what the model makes of them: [n] of a sequence head, else [r, n]."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One text, beside c − 1 others where it is one of c choices, padded to one width.
+
+    Shapes: rows [c, r, d], counted [c, r]; logits [n] of a sequence head, [r, n] of one on every row, [c] of choices.
+    """
+
+    name: str
+    rows: NDArray[np.float32]
+    counted: NDArray[np.bool_]
+    logits: NDArray[np.float32]
+
+
+def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[_Answer]:
     go_offline()
+    go_quiet()
     import torch
     import transformers
 
@@ -82,31 +99,40 @@ def _answers(
             expected="a folder that transformers loads offline",
             mend=f"Try it by hand: {CLASSES[tower.readout.family]}.from_pretrained({str(folder)!r}).",
         ) from error  # fmt: skip
-    named = list(texts.items())
-    for at, (name, text) in enumerate(named):
-        paired = named[(at + 1) % len(named)][1] if tower.input.template == "pair" else None
-        features = tokenizer(text, paired, truncation=True, max_length=tower.input.max_length, return_tensors="pt")
+    several = CHOICES if tower.input.template == "choices" else 1
+    every = list(texts.values())
+    for at, name in enumerate(texts):
+        second = [every[(at + step) % len(every)] for step in range(1, several + 1)]
+        given = tokenizer(
+            [every[at]] * several, None if tower.input.template == "single" else second, padding=True,
+            truncation=True, max_length=tower.input.max_length, return_tensors="pt",
+        )  # fmt: skip
         with torch.inference_mode():
-            rows = model.base_model(**features).last_hidden_state[0]
-            output = model(**features)
+            rows = model.base_model(**given).last_hidden_state
+            output = model(**(given if several == 1 else {key: value[None] for key, value in given.items()}))
         if tower.readout.family == "span-head":
             logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=-1)
         else:
             logits = output.logits[0]
-        yield name, rows.numpy(), logits.numpy()
+        yield _Answer(name, rows.numpy(), given["attention_mask"].bool().numpy(), logits.numpy())
 
 
-def _computed(rows: NDArray[np.float32], tower: Tower, maps: list[Dense | LayerNorm]) -> NDArray[np.float64]:
-    every = rows.astype(np.float64)
-    if tower.readout.family == "cls-head":
+def _computed(one: _Answer, tower: Tower, maps: Sequence[Dense | LayerNorm]) -> NDArray[np.float64]:
+    """The answer's logits, in their shape."""
+    if tower.readout.family in OF_ONE_ROW:
         [mode] = tower.readout.modes
-        every = ROW[mode](every, np.ones(len(every), dtype=bool))[None]
+        read = [ROW[mode](rows, counted) for rows, counted in zip(one.rows, one.counted, strict=True)]
+    else:
+        read = list(one.rows[0].astype(np.float64))
     result = []
-    for row in every:
+    for row in read:
         for each in maps:
             row = project(row, each)
         result.append(row)
-    return np.array(result[0] if tower.readout.family == "cls-head" else result)
+    every = np.array(result)
+    if tower.readout.family == "cls-head":
+        return np.asarray(every[0])
+    return every.ravel() if tower.readout.family == "choice-head" else every
 
 
 def _head(tower: Tower, folder: Path) -> Mapping[str, Mapping[str, NDArray[np.float32]]]:

@@ -1,17 +1,19 @@
 """An opened release's model, loaded by the libraries: offline, without remote code, in float32."""
 
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
 from harness.candidate.side import Keys, Side
 from harness.errors import Misconfigured, Stopped
-from harness.identity import digest
+from harness.identity import Json, digest
 from harness.release.item import item_keys
 from harness.release.open import Release
 
 # Columns of a model that has no table of positions.
 UNBOUNDED = 1 << 20
+Pipelines: TypeAlias = Mapping[Side, Sequence[Any]]
 
 
 def loaded(release: Release, library_class: str) -> Any:
@@ -27,17 +29,27 @@ def loaded(release: Release, library_class: str) -> Any:
         ) from error  # fmt: skip
 
 
+def pipelines(model: Any) -> Pipelines:
+    """By side, the modules that its texts go through: a Router's own route, and all that stands behind it."""
+    first, *after = model.children()
+    routes = getattr(first, "sub_modules", None)
+    sides: tuple[Side, ...] = ("query", "document")
+    return {side: [first, *after] if routes is None else [*routes[side], *after] for side in sides}
+
+
 def positions(config: Any) -> int:
     """Columns that a batch may have, padding included, by the backbone's own configuration."""
     return getattr(config, "max_position_embeddings", None) or UNBOUNDED
 
 
-def keys(release: Release, side: Side | Literal["pair"], prompt: str) -> Keys:
-    """What a side's tokens, rows and vectors depend on, what computes them included."""
+def keys(release: Release, side: Side | Literal["pair"], prompt: str, head: Json = None) -> Keys:
+    """What a side's tokens, rows and vectors depend on, what computes them included. `head`: what its first module
+    does besides giving contextual rows.
+    """
     found, on = item_keys(release.manifest.meaning, side), dict(runtime(release.backend))
     return Keys(
         source=digest({"source": found.source, "prompt": prompt}),
-        rows=digest({"rows": found.rows, "runtime": on}),
+        rows=digest({"rows": found.rows, "head": head, "runtime": on}),
         vector=digest({"vector": found.vector, "runtime": on}),
     )
 
@@ -65,7 +77,5 @@ def _loaded(folder: str, library_class: str) -> Any:
         trust_remote_code=False,
         model_kwargs={"dtype": torch.float32, "use_safetensors": True},
     )
-    # The warning's advice, to pad while tokenizing, would pad all texts to one width.
-    model.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
     one_row_at_a_time(model, heads=library_class == "CrossEncoder")
     return model.float().eval()

@@ -65,28 +65,47 @@ class _Proof:
     compared: Sequence[_Compared]
 
 
-def parity(encoder: Encoder, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
+def parity(
+    encoder: Encoder,
+    manifest: Manifest,
+    texts: Mapping[str, str],
+    tolerance: float = TOLERANCE,
+    *,
+    suite: str | None = None,
+    members: Mapping[Side, Manifest] | None = None,
+) -> Parity:
     """Holds a loaded release against its manifest on texts by ID, on every side of it.
 
-    The encoder has the prompts that the manifest states outside of any suite. A manifest that contradicts itself or
-    its files fails as one whose vectors differ does; nothing is raised.
+    The encoder has the prompts that the manifest states for `suite`, or outside of any suite. `members`: by side, the
+    manifest that its folder was described in, where that isn't this one. A manifest that contradicts itself or its
+    files fails as one whose vectors differ does; nothing is raised.
     """
-    folder = encoder.sides["query"].folder
     try:
-        if changed := stale(manifest, folder):
-            raise refused("evidence.files", f"a stale record, as {', '.join(changed)} changed", "the files as recorded")
+        refuse_stale(encoder, manifest, members or {})
         proofs = [
-            _Proof(recipe(tower, folder), list(_compared(encoder, tower, side, texts)))
-            for side, tower in sides(manifest).items()
+            _Proof(recipe(tower, encoder.sides[side].folder), list(_compared(encoder, tower, side, texts, suite)))
+            for side, tower in sides(manifest, suite=suite).items()
         ]
         found = max((_worst(proof, tolerance) for proof in proofs), key=lambda each: each.largest_difference)
         _refuse_dimension(manifest, proofs)
     except HarnessError as refusal:
-        text = f"{refusal.subject}: {refusal.found}; expected: {refusal.expected}"
-        return Parity("parity", float("inf"), tolerance, False, text)
+        return unprovable(refusal, tolerance)
     if found.ok:
         return found
     return replace(found, text=found.text + _instead(proofs, tolerance))
+
+
+def unprovable(refusal: HarnessError, tolerance: float) -> Parity:
+    """Of a manifest that the reference cannot follow."""
+    text = f"{refusal.subject}: {refusal.found}; expected: {refusal.expected}"
+    return Parity("parity", float("inf"), tolerance, False, text)
+
+
+def refuse_stale(encoder: Encoder, manifest: Manifest, members: Mapping[Side, Manifest]) -> None:
+    """Raises NotAdmitted where a file that a side was described from changed since."""
+    for side, own in encoder.sides.items():
+        if changed := stale(members.get(side, manifest), own.folder):
+            raise refused("evidence.files", f"a stale record, as {', '.join(changed)} changed", "the files as recorded")
 
 
 def stale(manifest: Manifest, folder: Path) -> tuple[str, ...]:
@@ -95,13 +114,15 @@ def stale(manifest: Manifest, folder: Path) -> tuple[str, ...]:
     return tuple(name for name, known in said if not (folder / name).is_file() or file_digest(folder / name) != known)
 
 
-def _compared(encoder: Encoder, tower: Tower, side: Side, texts: Mapping[str, str]) -> Iterator[_Compared]:
+def _compared(
+    encoder: Encoder, tower: Tower, side: Side, texts: Mapping[str, str], suite: str | None
+) -> Iterator[_Compared]:
     """The release's answers beside the rows behind them.
 
     Besides as encoded, in layouts that no text may ever bring about, but that tell the policies of a readout apart:
     the rows are the release's own, and its own modules read them out.
     """
-    before, own = prompt(tower, side), encoder.sides[side]
+    before, own = prompt(tower, side, suite), encoder.sides[side]
     length = own.prompt_length(before)
     special = [known for role, known in tower.input.special_tokens.items() if role.removesuffix("_token") in SPECIAL]
     encoded = encoder.encode(list(texts.values()), side)
@@ -111,7 +132,7 @@ def _compared(encoder: Encoder, tower: Tower, side: Side, texts: Mapping[str, st
             raise refused(f"{side}, text {name!r}", encoded.failed[place], "a vector")
         batch = own.forward([text], before, padding_side=padding, max_length=longest)
         rows, masks = batch.rows[0], Masks(batch.attended[0], np.isin(batch.ids[0], special), length)
-        _refuse_state(own, tower, rows)
+        refuse_state(own, tower, rows)
         yield _Compared(f"{side}, text {name!r}", encoded.vectors[place], rows, masks)
         for layout in _layouts(rows, masks, tower, first=place == 0):
             answer = own.read(layout.rows[None], layout.masks.attended[None], before)[0].values[0]
@@ -170,8 +191,8 @@ def _instead(proofs: Sequence[_Proof], tolerance: float) -> str:
     return ""
 
 
-def _refuse_state(encoder: SideEncoder, tower: Tower, rows: NDArray[np.float32]) -> None:
-    """The library hands on the last layer's rows alone."""
+def refuse_state(encoder: SideEncoder, tower: Tower, rows: NDArray[np.float32]) -> None:
+    """The library hands on the last layer's rows alone. Raises NotAdmitted for a manifest that says otherwise."""
     state = tower.state
     if state.width != rows.shape[1]:
         raise refused("state.width", str(state.width), f"{rows.shape[1]}, that of the rows")
@@ -180,6 +201,7 @@ def _refuse_state(encoder: SideEncoder, tower: Tower, rows: NDArray[np.float32])
 
 
 def _refuse_dimension(manifest: Manifest, proofs: Sequence[_Proof]) -> None:
-    said, width = manifest.meaning.output.dimension, len(proofs[0].compared[0].found)
-    if said != width:
-        raise refused("output.dimension", str(said), f"{width}, that of the vectors")
+    said = manifest.meaning.output.dimension
+    for width in (len(proof.compared[0].found) for proof in proofs):
+        if said != width:
+            raise refused("output.dimension", str(said), f"{width}, that of the vectors")

@@ -13,16 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.side import Side, SideEncoder
+from harness.candidate.side import Piece, Side, SideEncoder
 from harness.errors import Misconfigured
 from harness.release.manifest import Manifest, Tower
 
 Padding: TypeAlias = Literal["left", "right"]
-Vectors: TypeAlias = Mapping[str, NDArray[np.float32]]
+Pieces: TypeAlias = Mapping[str, Piece]
 
 TOLERANCE = 1e-4
 # Columns of padding that a probe adds, few enough to fit most models' positions.
 ADDED = 5
+# Families of readout of which something is kept for each text.
+KEPT = ("pooled", "sparse")
 # Beyond so many tokens a text says nothing more about padding, and only takes time.
 LONGEST = 512
 
@@ -70,7 +72,7 @@ def relative_difference(found: NDArray[np.floating], expected: NDArray[np.floati
 def probes(encoder: Encoder, manifest: Manifest, tolerance: float = TOLERANCE) -> tuple[Probe, ...]:
     """Every probe, the worst of all sides in each. Raises Stopped where the model raises."""
     found: dict[str, Probe] = {}
-    for side, tower in sides(manifest).items():
+    for side, tower in sides(manifest, KEPT).items():
         for probe in _Arranged(encoder, tower, side, tolerance).probes():
             before = found.get(probe.name)
             if before is None or probe.largest_difference > before.largest_difference:
@@ -78,29 +80,31 @@ def probes(encoder: Encoder, manifest: Manifest, tolerance: float = TOLERANCE) -
     return tuple(found.values())
 
 
-def sides(manifest: Manifest) -> Mapping[Side, Tower]:
+def sides(manifest: Manifest, families: Sequence[str] = ("pooled",), suite: str | None = None) -> Mapping[Side, Tower]:
     """The tower of each side, a side with the same tower and prompt as one before left out.
 
-    Raises Misconfigured for a release that isn't a bi-encoder.
+    Raises Misconfigured for a release without a tower of one of the families for queries, or for documents.
     """
     towers = manifest.meaning.towers
     found: dict[Side, Tower] = {}
     for side in ("query", "document"):
         tower = towers.get(side, towers.get("both"))
-        if tower is None or tower.readout.family != "pooled":
+        if tower is None or tower.readout.family not in families:
             raise Misconfigured(
                 f"release {manifest.identity.name}", found=f"the towers {', '.join(towers) or 'none'}",
-                expected="a pooled tower for queries and one for documents",
-                mend="Only a bi-encoder can be probed in this way.",
+                expected=f"a {' or '.join(families)} tower for queries and one for documents",
+                mend="Only such an encoder can be probed in this way.",
             )  # fmt: skip
-        same = [one for one, other in found.items() if other == tower and prompt(other, one) == prompt(tower, side)]
-        if not same:
+        mine = prompt(tower, side, suite)
+        if not any(other == tower and prompt(other, one, suite) == mine for one, other in found.items()):
             found[side] = tower
     return found
 
 
-def prompt(tower: Tower, side: Side) -> str:
-    return tower.input.prompts.get(side, "")
+def prompt(tower: Tower, side: Side, suite: str | None = None) -> str:
+    """What stands before a side's texts, on one suite or outside of any."""
+    special = {} if suite is None else tower.input.suite_prompts.get(suite, {})
+    return {**tower.input.prompts, **special}.get(side, "")
 
 
 class _Arranged:
@@ -122,23 +126,28 @@ class _Arranged:
         found.append(self._told("batches of mixed size", self._batched([batch for batch in mixed if batch])))
         found.append(self._told("another order", self._batched(_cut(turned, 4))))
         found.append(self._told("padding to a multiple of 8", self._batched(_cut(names, 2), multiple=8)))
-        encoded = self._encoder.encode(list(self._texts.values()), self._side).vectors
-        found.append(self._told("as evaluated", dict(zip(names, encoded, strict=True))))
+        encoded = self._encoder.encode(list(self._texts.values()), self._side)
+        found.append(self._told("as evaluated", {name: encoded.piece(row) for row, name in enumerate(names)}))
         return found
 
-    def _told(self, name: str, vectors: Vectors, fatal: bool = True, policy: str | None = None) -> Probe:
-        largest = max(relative_difference(vectors[text], alone.vectors[0]) for text, alone in self._alone.items())
+    def _told(self, name: str, pieces: Pieces, fatal: bool = True, policy: str | None = None) -> Probe:
+        largest = max(self._moved(text, piece) for text, piece in pieces.items())
         return Probe(name, largest, self._tolerance, largest <= self._tolerance, fatal, policy)
 
-    def _batched(self, batches: Sequence[Sequence[str]], multiple: int = 1) -> Vectors:
-        vectors: dict[str, NDArray[np.float32]] = {}
+    def _moved(self, name: str, piece: Piece) -> float:
+        """How far what is kept of a text is from what is kept of it alone."""
+        width, [alone] = self._own.width, self._alone[name].pieces
+        return relative_difference(piece.dense(width), alone.dense(width))
+
+    def _batched(self, batches: Sequence[Sequence[str]], multiple: int = 1) -> Pieces:
+        pieces: dict[str, Piece] = {}
         for batch in batches:
             longest = max(len(self._alone[name].ids[0]) for name in batch)
             width = min(-(-longest // multiple) * multiple, max(longest, self._own.widest))
             texts = [self._texts[name] for name in batch]
-            found = self._own.forward(texts, self._prompt, width=width, padding_side=self._declared).vectors
-            vectors.update(zip(batch, found, strict=True))
-        return vectors
+            found = self._own.forward(texts, self._prompt, width=width, padding_side=self._declared).pieces
+            pieces.update(zip(batch, found, strict=True))
+        return pieces
 
     def _padded(self, padding: Padding) -> Probe:
         found = {
@@ -152,8 +161,8 @@ class _Arranged:
         if max(rows) > self._tolerance:
             policies.append(f"absolute positions under {padding} padding")
         policies += self._by_column(padding)
-        vectors = {name: each.vectors[0] for name, each in found.items()}
-        return self._told(f"{padding} padding", vectors, padding == self._declared, "; ".join(policies) or None)
+        pieces = {name: each.pieces[0] for name, each in found.items()}
+        return self._told(f"{padding} padding", pieces, padding == self._declared, "; ".join(policies) or None)
 
     def _by_column(self, padding: Padding) -> list[str]:
         """What the readout takes from the physical column: the same rows are moved, and nothing else."""
@@ -164,8 +173,8 @@ class _Arranged:
             # Padding of zeros would go unseen in a sum.
             conspicuous = 2 * np.abs(alone.rows).max()
             rows = np.pad(alone.rows, ((0, 0), pads, (0, 0)), constant_values=conspicuous)
-            moved = self._own.read(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
-            differences.append(relative_difference(moved[0].values[0], alone.vectors[0]))
+            [moved] = self._own.read(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
+            differences.append(self._moved(name, moved))
         if max(differences) <= self._tolerance:
             return []
         named = {

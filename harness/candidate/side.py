@@ -31,6 +31,14 @@ class Piece:
     values: NDArray[np.float32]
     indices: NDArray[np.int32] | None = None
 
+    def dense(self, width: int) -> NDArray[np.float32]:
+        """[l, width], a sparse vector as one row with its zeros."""
+        if self.indices is None:
+            return self.values
+        row = np.zeros((1, width), dtype=np.float32)
+        row[0, self.indices] = self.values[:, 0]
+        return row
+
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
@@ -75,8 +83,9 @@ class SideEncoder:
     """The modules of one side, the first of which gives contextual rows.
 
     `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
-    have, for padding may pass the maximum length, but not the model's positions. `task` is handed to modules that ask
-    for it.
+    have, for padding may pass the maximum length, but not the model's positions. `batch_tokens`: padded tokens that a
+    batch may have, where its rows are so wide that the usual number would be too many. `task` is handed to modules
+    that ask for it.
     """
 
     def __init__(
@@ -90,12 +99,15 @@ class SideEncoder:
         max_length: int,
         widest: int,
         keys: Keys,
+        batch_tokens: int | None = None,
         task: Side | None = None,
     ) -> None:
         self.modules, self.tokenizer, self.folder = list(modules), tokenizer, folder
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
-        self.widest = widest
+        self.widest, self.batch_tokens = widest, batch_tokens
         self._task = task
+        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
+        tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
 
     @property
     def layers(self) -> int | None:

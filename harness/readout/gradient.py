@@ -5,6 +5,7 @@ by the inputs, in their shapes. A masked row's gradient is 0.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from harness.readout.interaction import maxsim, row_similarities
 from harness.readout.pooling import Attention, attention_weights
 from harness.readout.probability import softmax
+from harness.readout.sparse import LOGARITHMS, Activation
 from harness.rows.mask import Bools, Floats, kept
 
 Array = NDArray[np.floating]
@@ -63,6 +65,23 @@ def maximum(rows: Array, mask: Bools, upstream: Array) -> Floats:
     best = np.flatnonzero(mask)[kept(rows, mask).argmax(axis=0)]
     gradient = np.zeros(rows.shape)
     gradient[best, np.arange(rows.shape[1])] = upstream
+    return gradient
+
+
+def sparse_pool(
+    logits: Array, mask: Bools, activation: Activation, mode: Literal["max", "sum"], upstream: Array
+) -> Floats:
+    """[r, v]: by `sum` each counted row moves its own weight; by `max` the row that won does, the first among equals.
+
+    A logit that isn't above 0 moves nothing.
+    """
+    counted = kept(logits, mask)
+    slope, inner = np.where(counted > 0, 1.0, 0.0), np.maximum(counted, 0)
+    for _ in range(LOGARITHMS[activation]):
+        slope, inner = slope / (1 + inner), np.log1p(inner)
+    share = np.ones_like(inner) if mode == "sum" else (np.arange(len(inner))[:, None] == inner.argmax(axis=0))
+    gradient = np.zeros(logits.shape)
+    gradient[mask] = slope * share * upstream
     return gradient
 
 

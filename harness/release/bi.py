@@ -9,7 +9,6 @@ from harness.release.manifest import Manifest
 
 Value = TypeVar("Value", int, str)
 
-TOWER = "towers.both"
 SCORE_TYPES: Mapping[str, Literal["cosine", "dot"]] = {"cosine": "cosine", "dot": "dot"}
 
 
@@ -42,14 +41,16 @@ class BiMeaning:
     score_type: Literal["cosine", "dot"]
 
 
-def bi_meaning(manifest: Manifest) -> BiMeaning | None:
-    """What a manifest says of one encoder for both sides; None where it isn't that."""
-    meaning = manifest.meaning
-    if meaning.interaction.kind != "bi" or "both" not in meaning.towers:
+def bi_meaning(manifest: Manifest, side: Literal["query", "document"] = "query") -> BiMeaning | None:
+    """What a manifest says of the encoder of one side, of both where they share it; None where it has none of its own,
+    as a release made of two others.
+    """
+    meaning, evidence = manifest.meaning, manifest.evidence
+    name: Literal["both", "query", "document"] = "both" if "both" in meaning.towers else side
+    if meaning.interaction.kind != "bi" or meaning.interaction.releases or name not in meaning.towers:
         return None
-    tower, evidence = meaning.towers["both"], manifest.evidence
-    input_, readout = tower.input, tower.readout
-    length, pooling = f"{TOWER}.input.max_length", f"{TOWER}.readout.modes"
+    input_, readout = meaning.towers[name].input, meaning.towers[name].readout
+    length, pooling = f"towers.{name}.input.max_length", f"towers.{name}.readout.modes"
     folder_length, folder_modes = evidence.overridden.get(length), evidence.overridden.get(pooling)
     modes = "+".join(readout.modes)
     undeclared = evidence.sources[length] != "declared"
@@ -64,7 +65,7 @@ def bi_meaning(manifest: Manifest) -> BiMeaning | None:
             "+".join(str(mode) for mode in folder_modes) if isinstance(folder_modes, list) else modes,
             evidence.sources[pooling],
         ),
-        include_prompt=tower.rows.prompt,
+        include_prompt=meaning.towers[name].rows.prompt,
         normalised=readout.normalisation.kind == "l2"
         and readout.truncate_dim is None
         and (readout.normalisation.stage == "after-projection" or not readout.projections),

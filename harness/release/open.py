@@ -9,7 +9,6 @@ from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, S
 from harness.file.toml import read_toml
 from harness.identity import Json, file_digest
 from harness.release.admit import Check, findings, folder_findings, refused
-from harness.release.bi import BiMeaning, bi_meaning
 from harness.release.definition import Model, Recorded, ReleaseDefinition
 from harness.release.describe import as_json, describe, describe_composed, describe_recorded
 from harness.release.describe.beside import Beside, read_beside
@@ -22,9 +21,10 @@ from harness.release.source import find_model
 DEFINITION = "release.toml"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
 # the model: theirs is the reason that helps.
-# Besides one encoder for both sides.
-RUNNABLE = ("cross", *COMPOSED)
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
+# Interactions that rank documents here.
+RUNNABLE = ("bi", "sparse", "cross", *COMPOSED)
+NO_TASK = {"head": ", whose labels, values, tags, spans and choices no task of this version judges"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Release:
     """An opened release. `files`: relative path to SHA-256, of the model folder's or the recorded file.
 
     `content_id` is the digest of `meaning` alone: names, folders and parents have no part in it. `model_folder` is
-    None for a release without a model of its own, `bi` for one that isn't one encoder of both sides, `outputs` for a
-    live one. `members`: the releases that it is made of, by role.
+    None for a release without a model of its own, `outputs` for a live one. `members`: the releases that it is made
+    of, by role.
     """
 
     name: str
@@ -42,7 +42,6 @@ class Release:
     files: Mapping[str, str]
     manifest: Manifest
     model_folder: Path | None = None
-    bi: BiMeaning | None = None
     outputs: Path | None = None
     members: Mapping[str, "Release"] = field(default_factory=dict)
 
@@ -71,11 +70,13 @@ class Release:
         for role, member in self.members.items() if self.is_composed else ():
             if reason := member.cannot_run:
                 return f"{reason} as its {role}"
-        if kind == "cross" and self.backend is not None:
-            return f"a cross release on {self.backend}"
-        if self.bi is None and kind not in RUNNABLE:
-            return "a bi release with an encoder for each side" if kind == "bi" else f"a {kind} release"
-        if self.definition.input.window is not None:
+        if kind not in RUNNABLE:
+            return f"a {kind} release{NO_TASK.get(kind, '')}"
+        if not self.is_composed:
+            elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
+            if elsewhere and (self.members or kind in ("sparse", "cross")):
+                return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
+        if any(tower.input.window for tower in self.manifest.meaning.towers.values()):
             return "a release that reads texts in windows"
         return "a release whose scores have a temperature" if self.definition.score.temperature is not None else None
 
@@ -105,6 +106,10 @@ class Release:
         if self.definition.interaction == "cross" and output.dimension > 1 and score.label is None:
             return f"a head of the classes {', '.join(output.labels or ())}, none of them named as the score"
         return None
+
+    def encoder_of(self, side: Literal["query", "document"]) -> "Release":
+        """The release whose own model encodes a side: this one, or of a pair the member that it names."""
+        return self.members[side].encoder_of(side) if side in self.members else self
 
     def prompts_for(self, suite_name: str | None = None) -> Prompts | None:
         """The prompts on one suite; None where its texts aren't queries and documents, or it has none of its own."""
@@ -188,9 +193,7 @@ def _live(folder: Path, definition: ReleaseDefinition, source: Model, beside: Be
         _admit(definition, folder_findings(model), refusal)
         raise
     _admit(definition, findings(manifest, model))
-    return Release(
-        definition.name, folder, definition, model.files, manifest, model_folder=place, bi=bi_meaning(manifest)
-    )
+    return Release(definition.name, folder, definition, model.files, manifest, model_folder=place)
 
 
 def _composed(

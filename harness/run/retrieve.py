@@ -17,14 +17,15 @@ from harness.candidate.load import load_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
-from harness.run.index import Index, cut_rows
+from harness.run.index import Index, Part, cut_rows
+from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
 from harness.run.output import CutDocument, Executed, Remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
 from harness.run.search import Chunk, Found, require_faiss, search
 from harness.suite.case import Document, Suite
 
 # Documents encoded together; what is kept of all others lies on disk.
-CHUNK = {"bi": 8192}
+CHUNK = {"bi": 8192, "sparse": 4096}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,25 @@ def _dense(release: Release, queries: Encoded, index: Index, sought: Sought) -> 
     )
 
 
-SEARCHES: Mapping[str, Search] = {"bi": _dense}
+def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:
+    width = release.manifest.meaning.output.dimension
+
+    def vectors(of: Encoded | Part) -> SparseVectors:
+        indices = np.empty(0, dtype=np.int32) if of.indices is None else of.indices
+        return SparseVectors(of.offsets, indices, of.values[:, 0], width)
+
+    return search_sparse(
+        vectors(queries),
+        (SparseChunk(part.start, vectors(part)) for part in index.parts),
+        depth=sought.depth,
+        grid=sought.grid,
+        score_type="dot" if release.score_type == "dot" else "cosine",
+        keep_limit=sought.keep_limit,
+        must_keep=sought.must_keep,
+    )
+
+
+SEARCHES: Mapping[str, Search] = {"bi": _dense, "sparse": _sparse}
 
 
 def _ranked(

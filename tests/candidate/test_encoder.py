@@ -8,7 +8,7 @@ import pytest
 from harness.candidate.encoder import encode
 from harness.candidate.side import Piece
 
-from .conftest import save_tiny
+from .conftest import Memory, save_tiny
 from .test_bi import texts
 
 POOLINGS = ("mean", "cls", "max", "lasttoken", "weightedmean")
@@ -16,22 +16,6 @@ POOLINGS = ("mean", "cls", "max", "lasttoken", "weightedmean")
 
 def pooled(encoder, mode, more=""):
     return encoder(f'{more}[override.readout]\npooling = "{mode}"\n').sides["document"]
-
-
-@pytest.fixture
-def counted(monkeypatch):
-    """Counts the texts of which rows are computed."""
-    from harness.candidate.side import SideEncoder
-
-    seen: list[int] = []
-    whole = SideEncoder.rows
-
-    def rows(self, tokens, *more):
-        seen.extend(len(each) for each in tokens)
-        return whole(self, tokens, *more)
-
-    monkeypatch.setattr(SideEncoder, "rows", rows)
-    return seen
 
 
 class TestOneForwardPass:
@@ -90,16 +74,6 @@ class TestOneForwardPass:
         assert found[0].failed == {} and np.isfinite(found[0].vectors).all()
         assert found[1].failed == dict.fromkeys(range(3), "RuntimeError: no room")
         assert np.isnan(found[1].vectors).all()
-
-
-class Memory(dict):
-    """Keeps pieces as a cache does."""
-
-    def get(self, key, items):
-        return {item: self[key, item] for item in items if (key, item) in self}
-
-    def put(self, key, pieces):
-        self.update({(key, item): piece for item, piece in pieces.items()})
 
 
 class TestKept:

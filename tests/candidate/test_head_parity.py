@@ -28,8 +28,12 @@ def saved(root: Path, kind: str, labels: int) -> Release:
         max_position_embeddings=48, initializer_range=0.5, num_labels=labels,
         id2label={i: f"kind {i}" for i in range(labels)}, label2id={f"kind {i}": i for i in range(labels)},
     )  # fmt: skip
-    getattr(transformers, f"BertFor{kind}")(config).eval().save_pretrained(folder)
-    interaction = "cross" if labels == 1 else "head"
+    model = getattr(transformers, f"BertFor{kind}")(config).eval()
+    for name, weights in model.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(weights)
+    model.save_pretrained(folder)
+    interaction = "cross" if kind == "SequenceClassification" and labels == 1 else "head"
     written = json.loads((folder / "config.json").read_text())
     if interaction == "head" and kind == "SequenceClassification":
         (folder / "config.json").write_text(json.dumps({**written, "problem_type": "single_label_classification"}))
@@ -44,7 +48,7 @@ def saved(root: Path, kind: str, labels: int) -> Release:
 
 @pytest.mark.parametrize(
     ("kind", "labels"), [("SequenceClassification", 1), ("SequenceClassification", 3), ("TokenClassification", 3),
-                         ("QuestionAnswering", 2)],
+                         ("QuestionAnswering", 2), ("MultipleChoice", 2)],
 )  # fmt: skip
 class TestHeads:
     def test_a_true_manifest_is_rebuilt(self, tmp_path: Path, kind: str, labels: int) -> None:
@@ -59,4 +63,30 @@ class TestHeads:
         manifest = release.manifest.model_copy(deep=True)
         [tower] = manifest.meaning.towers.values()
         object.__setattr__(tower.readout.projections[-1], "activation", "tanh")
+        assert not head_parity(release.model_folder, manifest, probe_texts(48)).ok
+
+
+class TestChoices:
+    """Each text with three others to choose from, of other lengths, so that some are padded."""
+
+    @pytest.fixture
+    def release(self, tmp_path: Path) -> Release:
+        return saved(tmp_path, "MultipleChoice", 2)
+
+    @pytest.mark.parametrize(
+        "change",
+        [("modes", ["lasttoken"]), ("projections.0.activation", "identity"), ("projections.0.bias", False),
+         ("projections.1.width_out", 2), ("projections.1.bias", False)],
+        ids=str,
+    )  # fmt: skip
+    def test_a_false_row_or_map_is_found(self, release: Release, change: tuple[str, object]) -> None:
+        """Another row than the first, no tanh behind the pooler, a map without its bias, or of another width."""
+        manifest = release.manifest.model_copy(deep=True)
+        [tower] = manifest.meaning.towers.values()
+        at: object = tower.readout
+        *above, last = change[0].split(".")
+        for key in above:
+            at = at[int(key)] if isinstance(at, list) else getattr(at, key)
+        object.__setattr__(at, last, change[1])
+        assert head_parity(release.model_folder, release.manifest, probe_texts(48)).ok
         assert not head_parity(release.model_folder, manifest, probe_texts(48)).ok

@@ -142,5 +142,5 @@ class TestWhatIsAsked:
 
     def test_a_release_without_a_pooled_tower_cannot_be_probed(self, encoder):
         """Rows of late interaction are another matter."""
-        with pytest.raises(Misconfigured, match="Only a bi-encoder"):
+        with pytest.raises(Misconfigured, match="Only such an encoder"):
             probes(encoder(), manifest_with({"readout.family": "rows"}))

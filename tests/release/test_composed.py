@@ -106,8 +106,8 @@ class TestFusion:
 
 
 class TestWhatCanBeRun:
-    def test_every_kind_is_opened_and_most_are_run(self, bi, sequence, recorded, whole):
-        """The others say by name what they are."""
+    def test_every_kind_is_opened_and_what_cannot_be_run_says_what_it_is(self, bi, sequence, recorded, whole):
+        """By name; of a head also why."""
         a, cross = bi("a"), sequence(name="cross")
         assert opened(a).cannot_run is None and opened(recorded()).cannot_run is None
         assert opened(cross).cannot_run is None and opened(cross).unranked is None
@@ -115,14 +115,21 @@ class TestWhatCanBeRun:
         sequence(name="cross", extra="[score]\ntemperature = 2.0\n")
         assert opened(whole(STAGES)).cannot_run == "a release whose scores have a temperature as its reranker"
         bi("b")
-        assert opened(whole(PAIR)).cannot_run == "a bi release with an encoder for each side"
+        assert opened(whole(PAIR)).cannot_run is None
+        head = sequence("head", 3, "head", '[output]\nkind = "classes"\n')
+        assert "no task of this version judges" in opened(head).cannot_run
 
-    def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi):
-        """Windows and temperatures."""
-        assert (
-            "windows" in opened(bi(extra='[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n')).cannot_run
-        )
+    def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi, whole):
+        """Windows, a member's among them, and temperatures."""
+        window = '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n'
+        assert "windows" in opened(bi(extra=window)).cannot_run
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
+        assert "windows" in opened(whole(PAIR.replace('"a"', '"tiny"'))).cannot_run
+
+    def test_a_pair_runs_in_torch_alone(self, bi, whole):
+        """A member's other backend is not left out unseen."""
+        bi("a"), bi("b", '[runtime]\nbackend = "onnx"\n')
+        assert opened(whole(PAIR)).cannot_run == "a pair whose rows are made by onnx"
 
     def test_classes_none_of_which_is_the_score_rank_nothing(self, sequence):
         """They are named, and the one that release.toml names ranks."""

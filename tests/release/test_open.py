@@ -6,6 +6,7 @@ import pytest
 
 from harness.errors import Misconfigured, NotAdmitted, NotFound
 from harness.release import source as room
+from harness.release.bi import bi_meaning
 from harness.release.open import inspect_release, open_release
 
 from .conftest import toml
@@ -21,18 +22,20 @@ class TestBiEncoder:
     def test_what_encodes_is_read_from_the_manifest(self, bi):
         """Length, pooling, normalisation, width and score type; there is no second reading."""
         release = opened(bi())
-        assert release.bi.max_length.as_json() == {
+        found = bi_meaning(release.manifest)
+        assert found.max_length.as_json() == {
             "value": 64, "folder": 64, "source": "sentence_bert_config.json#/max_seq_length",
         }  # fmt: skip
-        assert (release.bi.pooling.value, release.bi.include_prompt) == ("mean", True)
-        assert (release.bi.normalised, release.bi.width, release.score_type) == (True, 8, "cosine")
+        assert (found.pooling.value, found.include_prompt) == ("mean", True)
+        assert (found.normalised, found.width, release.score_type) == (True, 8, "cosine")
         assert release.meaning["interaction"]["kind"] == "bi"
 
     def test_an_override_and_a_declared_length_stand_beside_the_folders_own(self, bi):
         """Both are on record, and which of them counts."""
         release = opened(bi(extra='[input]\nmax_length = 16\n[override.readout]\npooling = "max"\n'))
-        assert release.bi.pooling.as_json() == {"value": "max", "folder": "mean", "source": "declared"}
-        assert release.bi.max_length.as_json() == {"value": 16, "folder": 64, "source": "declared"}
+        found = bi_meaning(release.manifest)
+        assert found.pooling.as_json() == {"value": "max", "folder": "mean", "source": "declared"}
+        assert found.max_length.as_json() == {"value": 16, "folder": 64, "source": "declared"}
 
     def test_prompts_are_those_of_the_suite(self, bi):
         """A suite's table fills in only its own side; another suite has the usual ones."""
@@ -63,7 +66,7 @@ class TestBiEncoder:
     def test_a_length_may_pass_what_the_folder_says_but_not_its_positions(self, bi):
         """Both values are on record; what the model has no positions for is refused, never lowered unseen."""
         longer = opened(bi("longer", "[input]\nmax_length = 512\n"))
-        assert longer.bi.max_length.value == 512
+        assert bi_meaning(longer.manifest).max_length.value == 512
         assert longer.manifest.evidence.overridden["towers.both.input.max_length"] == 64
         with pytest.raises(Misconfigured, match="4096"):
             opened(bi("other", "[input]\nmax_length = 4096\n"))
@@ -72,7 +75,8 @@ class TestBiEncoder:
     def test_vectors_have_unit_length_where_normalisation_is_the_last_step(self, dense, truncate, width, normalised):
         """The library cuts after all modules, so also after normalisation."""
         folder = dense().write("model/config_sentence_transformers.json", {"truncate_dim": truncate})
-        assert (opened(folder).bi.width, opened(folder).bi.normalised) == (width, normalised)
+        found = bi_meaning(opened(folder).manifest)
+        assert (found.width, found.normalised) == (width, normalised)
 
 
 class TestRecording:
@@ -86,7 +90,8 @@ class TestRecording:
         assert release.meaning["towers"] == {} and release.score_type == "dot"
         assert release.manifest.evidence.sources["score.type"] == "declared"
         assert release.outputs == release.folder / "run.trec"
-        assert release.bi is None and release.prompts_for("any") is None and release.prompts("any") is None
+        assert bi_meaning(release.manifest) is None
+        assert release.prompts_for("any") is None and release.prompts("any") is None
 
     def test_a_revision_is_part_of_its_meaning(self, recorded):
         """The same file under another revision is another release."""
@@ -171,7 +176,7 @@ class TestSources:
         """A relative path may lead out of the release's folder."""
         folder = bi()
         (folder.path / "model").rename(tmp_path / "shared")
-        assert opened(self.source(folder, "path:../shared")).bi.width == 8
+        assert opened(self.source(folder, "path:../shared")).manifest.meaning.output.dimension == 8
 
     def test_a_recording_that_is_not_there_is_not_found(self, recorded):
         """The path counts from the release's folder."""
@@ -221,5 +226,5 @@ class TestHub:
         folder, _ = on_hub(cached=False)
         asked = []
         monkeypatch.setattr(room, "_fetched", lambda source, *rest: asked.append(rest) or folder.path / "model")
-        assert open_release(folder.path, download=True).bi.width == 8
+        assert open_release(folder.path, download=True).manifest.meaning.output.dimension == 8
         assert asked == [("org/model", self.COMMIT)]

@@ -1,0 +1,118 @@
+"""Learned sparse encoders: one weight for each entry of the vocabulary, from a masked language model's logits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.encoder import Encoder
+from harness.candidate.open import keys, loaded, pipelines, positions, room_for_text
+from harness.candidate.runtime import device
+from harness.candidate.side import Features, Piece, Side, SideEncoder
+from harness.errors import Misconfigured, NotAdmitted
+from harness.release.manifest import Tower
+from harness.release.open import Release
+from harness.release.prompts import Prompts
+
+# Logits in a batch: 64 MiB on a CPU, a few times over while they are pooled, and for each thread.
+LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}
+ACTIVATIONS = {"log1p-relu": "relu", "log1p-log1p-relu": "log1p_relu"}
+
+
+class SparseSide(SideEncoder):
+    """One side of a sparse encoder, whose first module's rows are logits. `keep`: how many weights, None for all."""
+
+    def __init__(self, *arguments: Any, keep: int | None, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._keep = keep
+
+    def pieces(self, features: Features) -> list[Piece]:
+        from sentence_transformers.util import select_max_active_dims
+
+        vectors = select_max_active_dims(features["sentence_embedding"], self._keep)
+        return [_piece(vector) for vector in vectors.float().cpu().numpy()]
+
+    def blank(self) -> Piece:
+        return Piece(np.full((1, 1), np.nan, dtype=np.float32), np.zeros(1, dtype=np.int32))
+
+    def states(self, ids: NDArray[np.int64], attended: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The rows [n, r, d] below the language model's head. Shapes: ids and attended [n, r], as in Forwarded."""
+        import torch
+
+        model = self.modules[0].model
+        given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(attended.astype(np.int64))}
+        with torch.inference_mode():
+            below = model.base_model(**{name: value.to(model.device) for name, value in given.items()})
+        found: NDArray[np.float32] = below.last_hidden_state.float().cpu().numpy()
+        return found
+
+
+def load_sparse(release: Release, prompts: Prompts) -> Encoder:
+    """The encoders of both sides of an opened release.
+
+    Raises Stopped where the libraries cannot load it, NotAdmitted where what they load isn't what the release means,
+    Misconfigured for a maximum length that leaves no room for text.
+    """
+    meaning, folder = release.manifest.meaning, release.model_folder
+    if meaning.interaction.kind != "sparse" or folder is None:
+        raise Misconfigured(
+            f"release {release.name}", found=f"a {meaning.interaction.kind} release", expected="a sparse encoder",
+            mend="Only a sparse encoder weighs the vocabulary.",
+        )  # fmt: skip
+    model = loaded(release, "SparseEncoder")
+    said: dict[Side, str] = {"query": prompts.query, "document": prompts.document}
+    sides: dict[Side, SideEncoder] = {}
+    for side, modules in pipelines(model).items():
+        tower = meaning.towers["both"] if "both" in meaning.towers else meaning.towers[side]
+        _hold(release, tower, model, modules)
+        room_for_text(release.name, tower.input.max_length, modules[0].tokenizer)
+        [head] = tower.readout.projections
+        sides[side] = SparseSide(
+            modules,
+            modules[0].tokenizer,
+            folder=folder,
+            prompt=said[side],
+            width=meaning.output.dimension,
+            max_length=tower.input.max_length,
+            widest=positions(modules[0].model.config),
+            keys=keys(release, side, said[side], head.model_dump(mode="json", exclude={"activation"})),
+            batch_tokens=max(1, LOGITS[device()] // meaning.output.dimension),
+            keep=tower.readout.max_active_dims,
+        )
+    return Encoder(sides)
+
+
+def _piece(vector: NDArray[np.float32]) -> Piece:
+    """What isn't a number counts as a weight, so that it is seen."""
+    there = np.flatnonzero(vector)
+    return Piece(vector[there, None], there.astype(np.int32))
+
+
+def _hold(release: Release, tower: Tower, model: Any, modules: Sequence[Any]) -> None:
+    """Holds what was loaded against the release's meaning."""
+    transformer, pooling = modules
+    readout = tower.readout
+    expected = {
+        "task": "fill-mask",
+        "pooling": "+".join(readout.modes),
+        "activation": ACTIVATIONS[readout.projections[0].activation],
+        "width": release.manifest.meaning.output.dimension,
+        "max_active_dims": readout.max_active_dims,
+        "score": release.score_type,
+    }
+    found = {
+        "task": transformer.transformer_task,
+        "pooling": pooling.pooling_strategy,
+        "activation": pooling.activation_function,
+        "width": transformer.model.get_output_embeddings().weight.shape[0],
+        "max_active_dims": model.max_active_dims,
+        "score": model.similarity_fn_name,
+    }
+    departing = [name for name in expected if found[name] != expected[name]]
+    if departing:
+        raise NotAdmitted(
+            f"release {release.name}", found=", ".join(f"{name} {found[name]}" for name in departing),
+            expected=", ".join(f"{name} {expected[name]}" for name in departing),
+            mend="The installed library reads the folder otherwise; install the version it was made for.",
+        )  # fmt: skip
