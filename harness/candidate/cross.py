@@ -35,7 +35,7 @@ class PairEncoder:
     raw numbers of a pair.
     """
 
-    batch_tokens = None
+    batch_tokens: int | None = None
 
     def __init__(
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
