@@ -15,7 +15,7 @@ from harness.cli import main
 from .verb.conftest import Project, plain_page, project  # noqa: F401  # the fixtures
 
 COMMANDS = (
-    "admit", "bundle", "check", "decide", "demo", "describe", "diff", "explain", "freeze", "report", "run", "runs",
+    "admit", "bundle", "cache", "check", "decide", "demo", "describe", "diff", "explain", "freeze", "report", "run", "runs",
     "sql", "verify",
 )  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")

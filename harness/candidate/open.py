@@ -1,13 +1,17 @@
 """An opened release's model, loaded by the libraries: offline, without remote code, in float32."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+from harness.candidate.batch import BATCHES
+from harness.candidate.export import graphs
 from harness.candidate.runtime import device, go_offline, go_quiet, runtime, said
 from harness.candidate.side import Keys, Side
 from harness.errors import Misconfigured, Stopped
-from harness.identity import digest
+from harness.identity import Json, digest
 from harness.release.item import item_keys
+from harness.release.manifest import Meaning
 from harness.release.open import Release
 
 # Columns of a model that has no table of positions.
@@ -34,11 +38,23 @@ def positions(config: Any) -> int:
 
 def keys(release: Release, side: Side, prompt: str) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included."""
-    found, on = item_keys(release.manifest.meaning, side), dict(runtime(release.backend))
+    return keys_on(runs_on(release), release.manifest.meaning, side, prompt)
+
+
+def runs_on(release: Release) -> Mapping[str, Json]:
+    """What a live release runs on, the graphs of another backend than torch among it."""
+    found = runtime(release.backend)
+    return found if release.backend is None else {**found, "graphs": graphs(release.folder)}
+
+
+def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: str) -> Keys:
+    """`keys` of a meaning on what computed it then."""
+    found = item_keys(meaning, side)
+    on: Mapping[str, Json] = {"runtime": dict(runtime), "batches": BATCHES}
     return Keys(
         source=digest({"source": found.source, "prompt": prompt}),
-        rows=digest({"rows": found.rows, "runtime": on}),
-        vector=digest({"vector": found.vector, "runtime": on}),
+        rows=digest({"rows": found.rows, **on}),
+        vector=digest({"vector": found.vector, **on}),
     )
 
 

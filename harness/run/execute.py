@@ -60,6 +60,6 @@ def runtime_of(release: Release) -> dict[str, Json]:
     """What a release runs on: part of what its outputs depend on, though not of its meaning."""
     if release.recorded is not None:
         return {}
-    from harness.candidate.runtime import runtime
+    from harness.candidate.open import runs_on
 
-    return dict(runtime(release.backend))
+    return dict(runs_on(release))
