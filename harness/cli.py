@@ -288,7 +288,9 @@ def cache(
             used_by = ", ".join(f"{user.release} {user.side}" for user in entry.used_by) or "no release of this store"
             size = f"{entry.pieces:>9,} vectors {entry.bytes / 1e6:>9,.1f} MB"
             typer.echo(f"{entry.key[:12]} {size}  {entry.last_used}  {used_by}")
-        typer.echo(f"{sum(entry.bytes for entry in found) / 1e6:,.1f} MB in {len(found)} entries")
+        typer.echo(
+            f"{sum(entry.bytes for entry in found) / 1e6:,.1f} MB in {len(found)} {'entry' if len(found) == 1 else 'entries'}"
+        )
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness
@@ -60,6 +61,25 @@ class TestHelp:
         import harness.run.ranking  # binds the room to the package, but for the verb
 
         assert callable(harness.run)
+
+
+@pytest.mark.usefixtures("project")
+class TestCache:
+    def test_entries_are_one_object_or_a_line_each(self, command) -> None:
+        """A cache of one entry; cleared, of none."""
+        from harness.candidate.side import Piece
+        from harness.run.cache import Cache
+
+        pieces = {str(at): Piece(np.zeros((1, 4), dtype=np.float32)) for at in range(1234)}
+        Cache(Path(".harness/cache")).put("c" * 64, pieces)
+        [entry] = json.loads(command("cache", "--json")[1])["entries"]
+        assert entry.keys() == {"key", "pieces", "files", "bytes", "last_used", "used_by"}
+        assert (entry["key"], entry["pieces"], entry["used_by"]) == ("c" * 64, 1234, [])
+        first, total = command("cache")[1].splitlines()
+        assert first.startswith("cccccccccccc     1,234 vectors") and total.endswith("in 1 entry")
+        assert command("cache", "--prune", "--limit", "1GB", "--json")[0] == 0
+        assert json.loads(command("cache", "--clear", "--json")[1]) == {"entries": []}
+        assert command("cache", "--limit", "1GB")[0] == 2
 
 
 @pytest.mark.usefixtures("project", "plain_page")

@@ -35,7 +35,7 @@ def item_keys(meaning: Meaning, side: str) -> ItemKeys:
     source = _values(nodes["source"])
     rows = {**_values(nodes["contextual"]), UNSEEN: source[UNSEEN]}
     readout = _values(last)
-    if readout.get(SKIPPED):
+    if last and any(field.name == SKIPPED and field.value for field in last.fields):
         readout |= {name: value for name, value in source.items() if name.startswith(VOCABULARY)}
     return ItemKeys(
         source=digest({"source": source}),

@@ -29,8 +29,6 @@ TYPES: Mapping[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
 }
 INDEX = ("items", "checks", "offsets")
-# The JSON at the head of a file, at most.
-HEADER = 1024
 
 Digests: TypeAlias = NDArray[np.uint8]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -64,22 +62,14 @@ def arrays_of(key: str, pieces: Mapping[str, Piece]) -> Arrays:
 
 
 def size_of(arrays: Arrays) -> int:
-    """Bytes of the file, at most."""
-    return HEADER + sum(each.nbytes for each in arrays.values())
+    """Bytes of the file."""
+    return len(_header(arrays)) + sum(each.nbytes for each in arrays.values())
 
 
 def write(path: Path, arrays: Arrays) -> None:
     """The file, down to the disk. Raises OSError."""
-    names = {dtype: name for name, dtype in TYPES.items()}
-    header, at = {}, 0
-    for name, each in arrays.items():
-        span = [at, at + each.nbytes]
-        header[name] = {"dtype": names[each.dtype], "shape": list(each.shape), "data_offsets": span}
-        at += each.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
     with path.open("wb") as stream:
-        stream.write(struct.pack("<Q", len(text)) + text)
+        stream.write(_header(arrays))
         for each in arrays.values():
             stream.write(np.ascontiguousarray(each).data.cast("B") if each.size else b"")
         stream.flush()
@@ -137,6 +127,18 @@ def heads_of(items: Digests) -> NDArray[np.uint64]:
     return np.ascontiguousarray(items[:, :8]).view(">u8")[:, 0].astype(np.uint64)
 
 
+def _header(arrays: Arrays) -> bytes:
+    names = {dtype: name for name, dtype in TYPES.items()}
+    header, at = {}, 0
+    for name, each in arrays.items():
+        span = [at, at + each.nbytes]
+        header[name] = {"dtype": names[each.dtype], "shape": list(each.shape), "data_offsets": span}
+        at += each.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text
+
+
 def _mapped(path: Path) -> Arrays:
     """A file's arrays, memory-mapped. Raises Damaged where they aren't all there, OSError."""
     found = tensors(path)
@@ -144,7 +146,7 @@ def _mapped(path: Path) -> Arrays:
         raise Damaged("it is cut short, or no file of pieces")
     try:
         whole = np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
-        arrays = {name: _array(whole, each) for name, each in found.items() if each.dtype in TYPES}
+        arrays = {name: _array(whole, each) for name, each in found.items()}
         n, rows = len(arrays["items"]), len(arrays["values"])
         sound = n and arrays["items"].shape == arrays["checks"].shape == (n, DIGEST)
         sound = sound and arrays["offsets"].shape == (n + 1,) and arrays["offsets"][-1] == rows
