@@ -283,14 +283,10 @@ def cache(
     if as_json:
         _print_json({"entries": [entry.as_record() for entry in found]})
         return
+    from harness.report.terminal import print_cache
+
     with _reader_may_leave():
-        for entry in found:
-            used_by = ", ".join(f"{user.release} {user.side}" for user in entry.used_by) or "no release of this store"
-            size = f"{entry.pieces:>9,} vectors {entry.bytes / 1e6:>9,.1f} MB"
-            typer.echo(f"{entry.key[:12]} {size}  {entry.last_used}  {used_by}")
-        typer.echo(
-            f"{sum(entry.bytes for entry in found) / 1e6:,.1f} MB in {len(found)} {'entry' if len(found) == 1 else 'entries'}"
-        )
+        print_cache([entry.as_record() for entry in found])
 
 
 def main() -> None:
