@@ -34,7 +34,8 @@ def item_keys(meaning: Meaning, side: str) -> ItemKeys:
     last = nodes["vector"] or found.find("raw score")
     source = _values(nodes["source"])
     rows = {**_values(nodes["contextual"]), UNSEEN: source[UNSEEN]}
-    readout = _values(last)
+    # Where windows are joined as rows, what is read out is the whole text's.
+    readout = {**_values(last), **_values(found.find(f"contextual:{side}:aggregated"))}
     if last and any(field.name == SKIPPED and field.value for field in last.fields):
         readout |= {name: value for name, value in source.items() if name.startswith(VOCABULARY)}
     return ItemKeys(

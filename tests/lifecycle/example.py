@@ -169,11 +169,12 @@ def complete(kind: str) -> dict[str, Any]:
     for part in found["towers"].values():
         sides = list(part["input"]["prompts"])
         part["artifact"] |= {
-            "adapter": {"adapter.safetensors": sha("adapter")}, "head": {"model.safetensors#head": sha("head")},
-            "quantised": "int8", "revision": "main", "task_revision": "v1",
+            "adapter": sha("adapter"), "head": sha("head"), "quantised": "int8", "revision": "main",
+            "task_revision": "v1",
         }  # fmt: skip
         part["input"] |= {
-            "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")}, "window": {"size": 64, "stride": 32},
+            "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")},
+            "window": {"size": 64, "stride": 32, "aggregation": "best"},
         }  # fmt: skip
         part["rows"] |= {
             "skipped": {side: ["."] for side in sides}, "expansion": dict.fromkeys(sides, 32),

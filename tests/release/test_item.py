@@ -13,6 +13,7 @@ RUNTIME = {"device": "cpu", "unit": "AVX512", "torch": "2.9", "graphs": {"both.o
 # Of what makes tokens of a text, this alone changes rows that the tokens don't show.
 PADDING_SIDE = "towers.*.input.padding_side"
 VOCABULARY = "towers.*.input.tokenizer.*"
+JOINED = "towers.*.input.window.aggregation"
 BY_KIND = ("tied", "untied", "late", "cross", "head", "span")
 
 
@@ -44,13 +45,14 @@ class TestEveryField:
 
     @pytest.mark.parametrize("kind", BY_KIND)
     def test_a_vectors_key_holds_all_that_tokens_do_not_show(self, kind: str) -> None:
-        """Rows and readout, the side of padding, and for words left out the vocabulary that finds them. No prompt, no
-        length, no special token: they make the tokens. No index, threshold, calibrator, tie rule or training.
+        """Rows and readout, the side of padding, for words left out the vocabulary that finds them, and whether windows
+        are joined as rows. No prompt, no length, no special token: they make the tokens. No index, threshold,
+        calibrator, tie rule or training.
 
         What has no vector has a score for it, and all that makes the score.
         """
         readout = (Kind.VECTOR,) if kind in ("tied", "untied", "late") else (Kind.VECTOR, Kind.INDEX, Kind.RAW_SCORE)
-        assert moved(kind, "vector") == entering(kind, Kind.CONTEXTUAL, *readout) | {PADDING_SIDE, VOCABULARY}
+        assert moved(kind, "vector") == entering(kind, Kind.CONTEXTUAL, *readout) | {PADDING_SIDE, VOCABULARY, JOINED}
 
     @pytest.mark.parametrize("kind", BY_KIND)
     def test_a_rows_key_holds_what_is_before_the_readout(self, kind: str) -> None:
@@ -87,7 +89,7 @@ class TestSides:
 
     def test_heads_of_two_sides_do_not_hide_one_another(self) -> None:
         """Both enter the one raw score."""
-        one, two = (changed(meaning("head")["towers"]["text"], artifact__head={"h": sha(name)}) for name in "ab")
+        one, two = (changed(meaning("head")["towers"]["text"], artifact__head=sha(name)) for name in "ab")
         pairs = [changed(meaning("head"), towers={"query": one, "document": each}) for each in (one, two)]
         found = [item_keys(Meaning.model_validate(each), "query").vector for each in pairs]
         assert found[0] != found[1]

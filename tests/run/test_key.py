@@ -78,8 +78,7 @@ class TestScoresKey:
         before = scores(meaning("two-stage"), parts)
         decides = changed(parts["retriever"], score__threshold=0.5)
         assert scores(meaning("two-stage"), {**parts, "retriever": decides}) == before
-        weights = {"model.safetensors": sha("other")}
-        other = changed(parts["reranker"], towers__pair__artifact__backbone=weights)
+        other = changed(parts["reranker"], towers__pair__artifact__backbone=sha("other"))
         assert scores(meaning("two-stage"), {**parts, "reranker": other}) != before
         assert scores(changed(meaning("two-stage"), interaction__depth=50), parts) != before
 
