@@ -86,7 +86,6 @@ class Cache:
             self._give_up(refusal.strerror or str(refusal))
             return
         self._used.add(path)
-        self._opened.pop(path, None)
         self._passed_over.discard(path)
 
     def _make_room(self, size: int) -> bool:

@@ -137,11 +137,12 @@ class TestDamage:
         [path] = files(tmp_path)
         whole = path.read_bytes()
         path.write_bytes(whole[:size])
-        assert Cache(tmp_path).get(KEY, list(dense(5))) == {}
-        assert files(tmp_path) == [] and str(path) in caplog.text
         kept = Cache(tmp_path)
+        assert kept.get(KEY, list(dense(5))) == {}
+        assert files(tmp_path) == [] and str(path) in caplog.text
         kept.put(KEY, dense(5))
         assert path.read_bytes() == whole and holds(tmp_path, dense(5))
+        assert kept.get(KEY, list(dense(5))).keys() == dense(5).keys()
 
     def test_any_flipped_bit_is_seen_or_does_no_harm(self, tmp_path: Path) -> None:
         """One in every byte of the file: what is given is as it was put in, and if anything is missing, all of it."""
@@ -155,6 +156,21 @@ class TestDamage:
             assert len(found) in (0, 2), at
             assert (len(found) == 2) == path.exists(), at
         assert len(whole) < 800
+
+    def test_a_file_that_cannot_be_removed_is_named_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        Cache(tmp_path).put(KEY, dense(5))
+        files(tmp_path)[0].write_bytes(b"")
+
+        def refused(*_: object, **__: object) -> None:
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr(Path, "unlink", refused)
+        kept = Cache(tmp_path)
+        for _ in range(3):
+            assert kept.get(KEY, list(dense(5))) == {}
+        assert len(caplog.records) == 1
 
     def test_only_what_is_asked_for_is_read(self, tmp_path: Path) -> None:
         """The index is checked as a whole, pieces one by one: damage in one is no other's."""
@@ -183,14 +199,35 @@ class TestDamage:
         path.write_bytes(b"")
         assert Cache(tmp_path).get(KEY, list(dense(6))).keys() == dense(3, start=3).keys()
 
-    def test_a_file_that_goes_while_it_is_used(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        """Another process pruned it: what was taken stays, the rest is missing, and there is nothing to tell."""
+    def test_a_file_that_goes_while_it_is_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Another process pruned it, before it was opened or after: what was taken stays, the rest is missing, and
+        there is nothing to tell.
+        """
         kept = Cache(tmp_path)
         kept.put(KEY, dense(3))
-        taken = kept.get(KEY, [item(0)])
-        files(tmp_path)[0].unlink()
+        taken, listed = kept.get(KEY, [item(0)]), files(tmp_path)
+        monkeypatch.setattr(room, "_inside", lambda *_: listed)
+        listed[0].unlink()
         assert same(taken[item(0)], dense(1)[item(0)])
-        assert kept.get(KEY, [item(1)]) == {} and not caplog.records
+        assert kept.get(KEY, [item(1)]) == Cache(tmp_path).get(KEY, [item(1)]) == {} and not caplog.records
+
+    def test_a_folder_that_goes_while_it_is_written_costs_one_batch(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Another process pruned the last file in it; the next batch makes it anew."""
+        whole, kept = room._write, Cache(tmp_path)
+
+        def gone(path: Path, arrays: shard.Arrays) -> None:
+            path.parent.rmdir()
+            whole(path, arrays)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "_write", gone)
+            kept.put(KEY, dense(3))
+        kept.put(KEY, dense(3, 3))
+        assert kept.get(KEY, list(dense(6))).keys() == dense(3, 3).keys() and not caplog.records
 
 
 class TestForeign:
@@ -298,6 +335,15 @@ class TestLimit:
             kept.put(KEY, dense(10, start))
         assert kept.get(KEY, list(dense(40))).keys() == dense(20).keys()
         assert len(caplog.records) == 1 and "this run alone" in caplog.text
+
+    def test_what_it_uses_stays_also_where_another_process_used_something_later(self, tmp_path: Path) -> None:
+        Cache(tmp_path).put(KEY, dense(10))
+        kept = Cache(tmp_path, limit=2 * self.SIZE)
+        kept.get(KEY, list(dense(10)))
+        age(files(tmp_path)[0], 100)
+        Cache(tmp_path).put(KEY, dense(10, 10))
+        kept.put(KEY, dense(10, 20))
+        assert Cache(tmp_path).get(KEY, list(dense(30))).keys() == {**dense(10), **dense(10, 20)}.keys()
 
     def test_what_could_never_fit_drives_nothing_out(self, tmp_path: Path) -> None:
         Cache(tmp_path).put(KEY, dense(10))

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -192,3 +193,17 @@ def test_a_damaged_cache_costs_time_and_nothing_else(filled: Path, encoder, comp
     side = encoder("[input]\nmax_length = 16\n").sides["document"]
     assert again(side, filled, computed) == len(TEXTS)
     assert again(side, filled, computed) == 0
+
+
+def test_the_graph_of_another_backend_is_what_a_release_runs_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """By its bytes; without another backend no graph is looked for."""
+    monkeypatch.setattr(room, "runtime", lambda backend: {"backend": backend})
+    (tmp_path / "export").mkdir()
+    found = []
+    for graph in (b"one", b"two"):
+        (tmp_path / "export" / "both.onnx").write_bytes(graph)
+        found.append(room.runs_on(SimpleNamespace(backend="onnx", folder=tmp_path)))
+    assert found[0] != found[1] and found[0]["graphs"].keys() == {"both.onnx"}
+    assert room.runs_on(SimpleNamespace(backend=None, folder=tmp_path)) == {"backend": None}
