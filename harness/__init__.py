@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from harness.verb.admit import admit
     from harness.verb.bundle import bundle
+    from harness.verb.cache import cache
     from harness.verb.check import check
     from harness.verb.decide import decide
     from harness.verb.demo import demo
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "admit",
     "bundle",
+    "cache",
     "check",
     "decide",
     "demo",

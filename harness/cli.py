@@ -161,13 +161,14 @@ def run(
     parent: Annotated[
         str | None, typer.Option(help="Its rollback parent, or `none`; by default the one its release.toml names.")
     ] = None,
+    cache: Annotated[bool, typer.Option(help="Take vectors that earlier runs computed, and keep new ones.")] = True,
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
     """The main job: run both releases, measure, decide, report, and bundle on PASS."""
     from harness.verb.run import run as verb
 
-    _answer(verb(suite, candidate=candidate, parent=parent, store=store), as_json)
+    _answer(verb(suite, candidate=candidate, parent=parent, store=store, cache=cache), as_json)
 
 
 @app.command()
@@ -261,6 +262,31 @@ def runs(store: StorePath = None, as_json: AsJson = False) -> None:
     with _reader_may_leave():
         for entry in found:
             typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} against {entry.parent}")
+
+
+@app.command()
+def cache(
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove what was used least recently, down to --limit.")
+    ] = False,
+    limit: Annotated[
+        str | None, typer.Option(help="500MB, 2GiB, …; by default HARNESS_CACHE_BYTES, else 2GiB.", metavar="SIZE")
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove all of it.")] = False,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the vectors that runs keep beside the store, the last used first, or throw some away."""
+    from harness.verb.cache import cache as verb
+
+    found = verb(prune=prune, limit=limit, clear=clear, store=store)
+    if as_json:
+        _print_json({"entries": [entry.as_record() for entry in found]})
+        return
+    from harness.report.terminal import print_cache
+
+    with _reader_may_leave():
+        print_cache([entry.as_record() for entry in found])
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness
@@ -15,8 +16,8 @@ from harness.cli import main
 from .verb.conftest import Project, plain_page, project  # noqa: F401  # the fixtures
 
 COMMANDS = (
-    "admit", "bundle", "check", "decide", "demo", "describe", "diff", "explain", "freeze", "report", "run", "runs",
-    "sql", "verify",
+    "admit", "bundle", "cache", "check", "decide", "demo", "describe", "diff", "explain", "freeze", "report", "run",
+    "runs", "sql", "verify",
 )  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")
 
@@ -60,6 +61,25 @@ class TestHelp:
         import harness.run.ranking  # binds the room to the package, but for the verb
 
         assert callable(harness.run)
+
+
+@pytest.mark.usefixtures("project")
+class TestCache:
+    def test_entries_are_one_object_or_a_line_each(self, command) -> None:
+        """A cache of one entry; cleared, of none."""
+        from harness.candidate.side import Piece
+        from harness.run.cache import Cache
+
+        pieces = {str(at): Piece(np.zeros((1, 4), dtype=np.float32)) for at in range(1234)}
+        Cache(Path(".harness/cache")).put("c" * 64, pieces)
+        [entry] = json.loads(command("cache", "--json")[1])["entries"]
+        assert entry.keys() == {"key", "pieces", "files", "bytes", "last_used", "used_by"}
+        assert (entry["key"], entry["pieces"], entry["used_by"]) == ("c" * 64, 1234, [])
+        first, total = command("cache")[1].splitlines()
+        assert first.startswith("cccccccccccc       1,234 vectors       0.1 MB") and total.strip() == "0.1 MB in 1 key"
+        assert command("cache", "--prune", "--limit", "1GB", "--json")[0] == 0
+        assert json.loads(command("cache", "--clear", "--json")[1]) == {"entries": []}
+        assert command("cache", "--limit", "1GB")[0] == 2
 
 
 @pytest.mark.usefixtures("project", "plain_page")

@@ -19,6 +19,9 @@ from harness.candidate.runtime import device, one_thread_each, said
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+BATCHES = "1"
+"""Version of how texts are padded and put together: raised when the same model gives other bits by it."""
+
 MULTIPLE = 8
 # Below sixteen rows of tokens, matrix products take another path with other rounding.
 NARROWEST = 16

@@ -18,7 +18,7 @@ from harness.candidate.runtime import said
 from harness.candidate.side import SideEncoder
 from harness.errors import Misconfigured, Stopped
 from harness.file.whole import write_bytes
-from harness.identity import canonical_json
+from harness.identity import canonical_json, file_digest
 
 Backend: TypeAlias = Literal["onnx", "openvino"]
 Quantised: TypeAlias = Literal["int8"]
@@ -65,6 +65,11 @@ def record_path(folder: Path, side: str, backend: str) -> Path:
 
 def graph_path(folder: Path, side: str) -> Path:
     return folder / "export" / f"{side}.onnx"
+
+
+def graphs(folder: Path) -> dict[str, str]:
+    """SHA-256 of a release's graphs, by file."""
+    return {file.name: file_digest(file) for file in sorted((folder / "export").glob("*.onnx"))}
 
 
 def read_record(file: Path) -> Export | None:

@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
+from harness.candidate.batch import BATCHES
+from harness.candidate.export import graphs
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
 from harness.candidate.side import Keys, Side
 from harness.errors import Misconfigured, Stopped
 from harness.identity import Json, digest
 from harness.release.item import item_keys
+from harness.release.manifest import Meaning
 from harness.release.open import Release
 
 # Columns of a model that has no table of positions.
@@ -46,11 +49,23 @@ def keys(release: Release, side: Side | Literal["pair"], prompt: str, head: Json
     """What a side's tokens, rows and vectors depend on, what computes them included. `head`: what its first module
     does besides giving contextual rows.
     """
-    found, on = item_keys(release.manifest.meaning, side), dict(runtime(release.backend))
+    return keys_on(runs_on(release), release.manifest.meaning, side, prompt, head)
+
+
+def runs_on(release: Release) -> Mapping[str, Json]:
+    """What a live release runs on, the graphs of another backend than torch among it."""
+    found = runtime(release.backend)
+    return found if release.backend is None else {**found, "graphs": graphs(release.folder)}
+
+
+def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: str, head: Json = None) -> Keys:
+    """`keys` of a meaning on what computed it then."""
+    found = item_keys(meaning, side)
+    on: Mapping[str, Json] = {"runtime": dict(runtime), "batches": BATCHES}
     return Keys(
         source=digest({"source": found.source, "prompt": prompt}),
-        rows=digest({"rows": found.rows, "head": head, "runtime": on}),
-        vector=digest({"vector": found.vector, "runtime": on}),
+        rows=digest({"rows": found.rows, "head": head, **on}),
+        vector=digest({"vector": found.vector, **on}),
     )
 
 

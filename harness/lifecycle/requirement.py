@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.file import ledger
 from harness.file.toml import read_toml
 from harness.identity import Json
-from harness.lifecycle.state import ORDER, State
+from harness.lifecycle.state import LEDGER, ORDER, State
 from harness.lifecycle.state import evidence as evidence_of
 
 FILE = "gate.toml"
@@ -84,3 +85,14 @@ def proven_state(folder: Path, content_id: str) -> State:
         to for to in ORDER if any(not unproven(to, shown) for shown in evidence_of(folder, content_id, to))
     ]  # fmt: skip
     return reached[-1] if reached else State.DRAFT
+
+
+def proven_scores(folder: Path, scores: str) -> str | None:
+    """A content of this folder whose proofs were of these scores, by their key; None where there is none."""
+    for line in ledger.read(folder / LEDGER):
+        shown = line.get("evidence")
+        if line.get("state") != State.RECONCILED or not isinstance(shown, Mapping):
+            continue
+        if shown.get("scores") == scores and not unproven(State.RECONCILED, shown):
+            return str(line["content_id"])
+    return None

@@ -12,6 +12,8 @@ from harness.release.manifest import Meaning
 
 # What of the source neither tokens nor masks show: on which columns the model finds them.
 UNSEEN = "input.padding_side"
+# Words whose rows are left out are found by their token IDs: by another vocabulary the same tokens are other words.
+SKIPPED, VOCABULARY = "rows.skipped", "input.tokenizer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,20 @@ def item_keys(meaning: Meaning, side: str) -> ItemKeys:
     last = nodes["vector"] or found.find("raw score")
     source = _values(nodes["source"])
     rows = {**_values(nodes["contextual"]), UNSEEN: source[UNSEEN]}
+    # Where windows are joined as rows, what is read out is the whole text's.
+    readout = {**_values(last), **_values(found.find(f"contextual:{side}:aggregated"))}
+    if last and any(field.name == SKIPPED and field.value for field in last.fields):
+        readout |= {name: value for name, value in source.items() if name.startswith(VOCABULARY)}
     return ItemKeys(
         source=digest({"source": source}),
         rows=digest({"rows": rows}),
-        vector=digest({"rows": rows, "readout": _values(last)}),
+        vector=digest({"rows": rows, "readout": readout}),
     )
 
 
 def _values(node: Node | None) -> dict[str, Json]:
-    return {} if node is None else {field.name: field.value for field in node.fields if field.value is not None}
+    """By the name that both sides of a shared encoder have for a field; a node of no side has its fields' paths."""
+    if node is None:
+        return {}
+    named = {(field.name if node.side else field.path): field.value for field in node.fields}
+    return {name: value for name, value in named.items() if value is not None}

@@ -52,6 +52,19 @@ def print_answer(answer: Answer) -> None:
             page.print(f"  {escape(command)}  [dim]# {shows}[/]")
 
 
+def print_cache(entries: Sequence[Mapping[str, Json]]) -> None:
+    """What is kept under each key, and whose it is."""
+    with _Page() as page:
+        for entry in entries:
+            users = entry["used_by"] if isinstance(entry["used_by"], list) else []
+            used_by = ", ".join(f"{_name(user['release'])} {user['side']}" for user in users)
+            page.print(
+                f"{text.short(str(entry['key']))}  {_whole(entry['pieces']):>10,} vectors {_megabytes(entry)}  "
+                f"[dim]{entry['last_used']}[/]  {used_by or '[dim]of no run in this store[/]'}"
+            )
+        page.print(f"{_megabytes(*entries)} in {number.plural(len(entries), 'key')}")
+
+
 def print_suite(record: Mapping[str, Json], word: str) -> None:
     """A suite that was frozen or holds: its digest, cases, roles and slices, and what was warned of."""
     with _Page() as page:
@@ -120,6 +133,10 @@ def _value(value: Json) -> str:
 
 def _sequence(entries: Json) -> Sequence[Json]:
     return entries if isinstance(entries, Sequence) and not isinstance(entries, str) else ()
+
+
+def _megabytes(*entries: Mapping[str, Json]) -> str:
+    return f"{sum(_whole(entry['bytes']) for entry in entries) / 1e6:>9,.1f} MB"
 
 
 class _Page:

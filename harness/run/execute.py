@@ -42,6 +42,6 @@ def runtime_of(release: Release) -> dict[str, Json]:
         return {}
     if release.is_composed:
         return {role: runtime_of(member) for role, member in release.members.items()}
-    from harness.candidate.runtime import runtime
+    from harness.candidate.open import runs_on
 
-    return dict(runtime(release.backend))
+    return dict(runs_on(release))

@@ -26,6 +26,15 @@ class RunLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """A live release that some run ran; meaning and runtime are JSON texts."""
+
+    release: str
+    meaning: str
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """A promotion case on which the candidate lost; `delta` is below 0."""
 
@@ -100,6 +109,14 @@ def runs(connection: Connection) -> tuple[RunLine, ...]:
            FROM runs ORDER BY updated_at DESC, run"""
     ).fetchall()
     return tuple(RunLine(*row) for row in rows)
+
+
+def ran(connection: Connection) -> tuple[Ran, ...]:
+    """Every live release under every meaning and runtime that it was run with, by name."""
+    rows = connection.execute(
+        "SELECT DISTINCT release, meaning, runtime FROM releases WHERE interaction <> 'recorded' ORDER BY ALL"
+    ).fetchall()
+    return tuple(Ran(*row) for row in rows)
 
 
 def transitions(connection: Connection, run: str) -> Transitions:

@@ -1,6 +1,6 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal
 from harness.errors import NotAdmitted, Stopped
 from harness.identity import Json
 from harness.lifecycle.invalidation import calibration_key
-from harness.lifecycle.requirement import proven_state
+from harness.lifecycle.requirement import proven_scores, proven_state
 from harness.lifecycle.state import State, advance
 from harness.release.admit import Check
 from harness.release.manifest import Manifest
 from harness.release.open import Release, inspect_release, open_release
+from harness.run.key import scores_key
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
@@ -74,16 +75,16 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
         return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
 
 
-def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
-    """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED."""
+def admit_release(opened: Release, checks: tuple[Check, ...] = (), proofs: Iterable[Check] | None = None) -> Admission:
+    """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED. `proofs`: in place of running it."""
     with doing(f"proving {opened.name} against the reference"):
-        complete = tuple(_all_complete(opened, checks))
-        checks = (*checks, *_calibrated(opened), *complete)
-        # A model with made-up weights proves nothing.
-        if all(check.ok for check in complete):
-            checks = (*checks, *(_composed(opened) if opened.is_composed else _proofs(opened)))
+        checks = (*checks, *_calibrated(opened), *(_proven(opened, checks) if proofs is None else proofs))
     if all(check.ok for check in checks):
-        evidence: dict[str, Json] = {"files": dict(opened.files), "checks": {check.name: True for check in checks}}
+        evidence: dict[str, Json] = {
+            "files": dict(opened.files),
+            "checks": {check.name: True for check in checks},
+            "scores": scores_key(opened),
+        }
         advance(opened.folder, opened.content_id, State.RECONCILED, evidence)
     return Admission(
         opened.name,
@@ -95,10 +96,16 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = ()) -> Admission:
 
 
 def require_admitted(opened: Release) -> None:
-    """Admits what is still DRAFT. Raises NotAdmitted with every check that failed."""
+    """Admits what is still DRAFT. A release that only decides otherwise than an earlier content of its folder is
+    admitted on the proofs of that one's scores. Raises NotAdmitted with every check that failed.
+    """
     if proven_state(opened.folder, opened.content_id) is not State.DRAFT:
         return
-    failed = [check for check in admit_release(opened).checks if not check.ok]
+    earlier = proven_scores(opened.folder, scores_key(opened))
+    proofs = None if earlier is None else (
+        Check("scores", True, f"those of content {earlier[:16]}, which are proven", "proven scores", ""),
+    )  # fmt: skip
+    failed = [check for check in admit_release(opened, proofs=proofs).checks if not check.ok]
     if failed:
         raise NotAdmitted(
             f"release {opened.name!r}",
@@ -161,6 +168,14 @@ def _members(opened: Release) -> Iterator[Check]:
             f"member: {role}", not failed, f"{member.name}: {found}" if failed else f"{member.name} is proven",
             "a member that is proven by itself", failed[0].mend if failed else "",
         )  # fmt: skip
+
+
+def _proven(opened: Release, checks: tuple[Check, ...]) -> Iterator[Check]:
+    """A model with made-up weights proves nothing."""
+    complete = tuple(_all_complete(opened, checks))
+    yield from complete
+    if all(check.ok for check in complete):
+        yield from _composed(opened) if opened.is_composed else _proofs(opened)
 
 
 def _proofs(opened: Release) -> Iterator[Check]:

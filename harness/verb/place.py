@@ -25,6 +25,11 @@ class Place:
         """The folder of a release, by path or by name. Raises NotFound."""
         return self._find("release", name, "release.toml")
 
+    @property
+    def cache(self) -> Path:
+        """The folder of what models made of texts, beside the store."""
+        return self.store.path.with_name("cache")
+
     def report(self, run: str) -> Path:
         """The folder of a run's report."""
         return self.root / "reports" / run

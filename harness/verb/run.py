@@ -11,13 +11,15 @@ from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.output.answer import Answer
 from harness.release.open import Release, open_release
+from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
-from harness.run.key import output_key, run_id
+from harness.run.key import output_key, run_id, scores_key
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
 from harness.verb.admit import require_admitted
+from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
@@ -27,19 +29,27 @@ NO_PARENT = "none"
 
 
 def run(
-    suite: str | Path, *, candidate: str | Path, parent: str | Path | None = None, store: str | None = None
+    suite: str | Path,
+    *,
+    candidate: str | Path,
+    parent: str | Path | None = None,
+    store: str | None = None,
+    cache: bool = True,
 ) -> Answer:
     """Runs candidate and parent over a frozen suite, measures, decides, reports, and bundles on PASS.
 
     `parent`: a release, or "none" for floors and invariants alone; by default the one that the candidate's
-    release.toml names. What an earlier run of the same inputs finished is not done again.
+    release.toml names. What an earlier run of the same inputs finished is not done again. `cache`: take vectors that
+    were computed before, also for other suites and releases, and keep those that are computed now.
     Raises Misconfigured or NotFound (exit 2), Tampered or NotAdmitted (4), Stopped (5); a FAIL is no error.
     """
-    return run_in(find_place(store=store), str(suite), str(candidate), None if parent is None else str(parent))
+    named = None if parent is None else str(parent)
+    return run_in(find_place(store=store), str(suite), str(candidate), named, cached=cache)
 
 
-def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answer:
+def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cached: bool = True) -> Answer:
     """`run` in a given project."""
+    kept = open_cache(place) if cached else None
     frozen_at = place.suite(suite)
     sides = _sides(place, candidate, parent)
     with doing("holding the suite against its lock"):
@@ -49,7 +59,7 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None) -> Answ
     for release in sides.values():
         require_admitted(release)
     run = _begin(place, frozen, sides)
-    _outputs(place, run, sides, frozen)
+    _outputs(place, run, sides, frozen, kept)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
     with doing("measuring and deciding"):
@@ -102,12 +112,15 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     runtimes = {side: runtime_of(release) for side, release in sides.items()}
     keys = {
         side: output_key(
-            data=lock.data_digest, content_id=release.content_id, prompts=release.prompts(lock.definition.name),
+            data=lock.data_digest, scores=scores_key(release), prompts=release.prompts(lock.definition.name),
             runtime=runtimes[side],
         )
         for side, release in sides.items()
     }  # fmt: skip
-    run = run_id(suite=lock.digest, sides={side: (release.name, keys[side]) for side, release in sides.items()})
+    run = run_id(
+        suite=lock.digest,
+        sides={side: (release.name, release.content_id, keys[side]) for side, release in sides.items()},
+    )
     with place.store.writing() as connection:
         record_suite(connection, frozen)
         if not read.has_run(connection, run):
@@ -133,7 +146,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     return run
 
 
-def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite) -> None:
+def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:
     """Outputs into the store: there already, taken from another run under the same key, or made now, together."""
     with place.store.reading() as connection:
         keys = {side: found.output_key for side, found in read.releases(connection, run).items()}
@@ -146,7 +159,7 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     started = time.perf_counter()
     names = " and ".join(release.name for release in todo.values())
     with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
-        executed = execute(todo, frozen)
+        executed = execute(todo, frozen, kept)
     seconds = (time.perf_counter() - started) / len(todo)
     for side, release in todo.items():
         with place.store.writing() as connection:

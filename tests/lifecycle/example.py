@@ -2,11 +2,13 @@
 
 import copy
 import hashlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
 
 from harness.identity import digest
-from harness.release.field import Kind
+from harness.release.field import STEPS, Kind
 from harness.release.manifest import Manifest, Meaning
 from harness.release.semantic import SemanticTuple, semantic_tuple
 
@@ -160,3 +162,101 @@ def whole(meant: dict[str, Any], parts: dict[str, dict[str, Any]] | None = None,
 
 CALIBRATOR = {"family": "temperature", "digest": sha("calibrator"), "fitted_under": sha("scores")}
 ALL_KINDS = tuple(str(kind) for kind in Kind)
+
+
+def complete(kind: str) -> dict[str, Any]:
+    """`meaning` of a kind with every field of the schema stated, also where none of its like would have it."""
+    found = meaning(kind)
+    for part in found["towers"].values():
+        sides = list(part["input"]["prompts"])
+        part["artifact"] |= {
+            "adapter": sha("adapter"), "head": sha("head"), "quantised": "int8", "revision": "main",
+            "task_revision": "v1",
+        }  # fmt: skip
+        part["input"] |= {
+            "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")},
+            "window": {"size": 64, "stride": 32, "aggregation": "best"},
+        }  # fmt: skip
+        part["rows"] |= {
+            "skipped": {side: ["."] for side in sides}, "expansion": dict.fromkeys(sides, 32),
+            "expansion_counts": True, "expansion_strategy": "fixed", "expansion_token": "[MASK]",
+            "expansion_attended": False,
+        }  # fmt: skip
+        part["state"] |= {"mixture": [0.5, 0.5], "scale": 1.0}
+        part["readout"] |= {
+            "projections": tower(sides, "rows")["readout"]["projections"], "truncate_dim": 64, "renormalised": True,
+            "max_active_dims": 16, "modes": ["mean"],
+            "normalisation": {"kind": "l2", "epsilon": 1e-12, "stage": "after-pooling"},
+        }  # fmt: skip
+    found["output"] |= {
+        "labels": ["A", "B"], "null": "A", "transitions": sha("crf"),
+        "regression": {"units": "stars", "scale": 1.0, "shift": 0.0},
+    }  # fmt: skip
+    found["score"] |= {
+        "low": -1.0, "high": 1.0, "sums_to": 1.0, "temperature": 1.0, "threshold": 0.5, "calibrator": CALIBRATOR,
+    }  # fmt: skip
+    found["interaction"] |= {
+        "tied": True, "releases": {"retriever": sha("release")}, "depth": 10, "maxsim": "sum", "maxsim_ties": "first",
+        "token_schema": "rows.v1", "weights": {"retriever": 0.5}, "scales": {"retriever": "none"},
+    }  # fmt: skip
+    found["recording"] = {"format": "trec-run", "outputs": sha("run"), "revision": "r1"}
+    texts = (
+        "dataset_revision", "positives", "admitted", "margin_metric", "miner", "miner_revision", "gather",
+        "denominators", "sampler", "ignored_rows", "first_trainable", "last_trainable", "schedule", "phase", "base",
+        "adapter", "parent",
+    )  # fmt: skip
+    found["training"] = {
+        **dict.fromkeys(texts, "x"), "split": sha("split"), "objectives": ["x"], "temperature": 1.0, "margin": 1.0,
+        "task_weights": {"x": 1.0}, "seed": 1, "trainable": ["x"], "frozen": ["y"], "modes": {"x": "y"},
+        "head_only": False,
+    }  # fmt: skip
+    return found
+
+
+# Fields that can say one thing alone.
+FIXED = {"towers.*.rows.mask", "towers.*.rows.polarity", "towers.*.state.axes", "towers.*.readout.dropout"}
+
+
+def single_changes(meant: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every stated field by its path in the map of fields, and the meaning with another valid value there alone."""
+    for pattern, path, value in _others(Meaning, meant, "", ()):
+        other = copy.deepcopy(meant)
+        within: Any = other
+        for key in path[:-1]:
+            within = within[key]
+        within[path[-1]] = value
+        yield pattern, other
+
+
+def _others(annotation: Any, value: Any, pattern: str, path: tuple[Any, ...]) -> Iterator[tuple[str, Any, Any]]:
+    optional, annotation = type(None) in get_args(annotation), _inner(annotation)
+    if pattern in STEPS:
+        if pattern not in FIXED:
+            yield pattern, path, _other(annotation, value, optional)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for name, field in annotation.model_fields.items() if value is not None else ():
+            yield from _others(field.annotation, value[name], f"{pattern}.{name}".lstrip("."), (*path, name))
+    else:
+        inner = get_args(annotation)[-1]
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from _others(inner, value[key], f"{pattern}.*", (*path, key))
+
+
+def _inner(annotation: Any) -> Any:
+    """A type without its metadata and its None."""
+    if get_origin(annotation) is Annotated:
+        return _inner(get_args(annotation)[0])
+    stated = [each for each in get_args(annotation) if each is not type(None)]
+    return _inner(stated[0]) if type(None) in get_args(annotation) else annotation
+
+
+def _other(annotation: Any, value: Any, optional: bool) -> Any:
+    if get_origin(annotation) is Literal:
+        return next(each for each in (*get_args(annotation), *([None] if optional else [])) if each != value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return sha(value) if len(value) == 64 else value + "x"
+    return (
+        {**value, "x": 1} if isinstance(value, dict) else [*value, value[0]] if isinstance(value, list) else value + 1
+    )
