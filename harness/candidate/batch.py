@@ -41,16 +41,23 @@ class Tokens:
     """One text as a model is given it: each feature a list, one value for each token, before any padding.
 
     `lost`: tokens that truncation took away. `excluded`: tokens at the start that the pooling leaves out. `shares`: of
-    texts that are read together, what each has of the tokens that aren't special.
+    texts that are read together, what each has of the tokens that aren't special. `filled`: how many are not the
+    text's, but fill it up to a width.
     """
 
     features: Mapping[str, Sequence[int]]
     lost: int = 0
     excluded: int = 0
     shares: tuple[Share, ...] = ()
+    filled: int = 0
 
     def __len__(self) -> int:
         return len(self.features["input_ids"])
+
+    @property
+    def kept(self) -> int:
+        """Tokens of the text itself, special ones included."""
+        return len(self) - self.filled
 
     def digest(self) -> str:
         """SHA-256 of all features: token IDs, masks, segments and whatever else the model reads."""

@@ -94,6 +94,9 @@ class PairEncoder:
     def blank(self) -> Piece:
         return Piece(np.full((1, self.width), np.nan, dtype=np.float32))
 
+    def fault(self, piece: Piece) -> str | None:
+        return None
+
     def scores(self, logits: NDArray[np.floating], grid: float) -> NDArray[np.float64]:
         """What ranks, [n], from the raw numbers [n, l]: higher is better; NaN where one of them isn't finite.
 

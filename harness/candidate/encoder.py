@@ -54,6 +54,10 @@ class Reads(Protocol[Text_contra]):
         """What stands for a text that failed."""
         ...
 
+    def fault(self, piece: Piece, /) -> str | None:
+        """Why a text of which this is kept has failed all the same; None where it hasn't."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -233,12 +237,13 @@ def _encoded(
     pieces = [blank] * len(texts)
     kept, lost = np.zeros((2, len(texts)), dtype=np.int64)
     for row, text in tokens.results.items():
-        kept[row], lost[row] = len(text), text.lost
+        kept[row], lost[row] = text.kept, text.lost
         answer = answers[_Want(encoder.keys.vector, reading.items[row])]
+        reason = encoder.fault(answer) if isinstance(answer, Piece) else answer
         if isinstance(answer, Piece):
             pieces[row] = answer
-        else:
-            reasons[row] = answer
+        if reason is not None:
+            reasons[row] = reason
     digests = [encoder.digest(text) for text in texts]
     every = [pieces[row] for row in rows]
     shares = _shares(tokens, len(texts))

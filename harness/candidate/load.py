@@ -5,12 +5,15 @@ from collections.abc import Callable, Mapping
 from harness.candidate.backend import backed
 from harness.candidate.bi import load_bi
 from harness.candidate.encoder import Encoder
+from harness.candidate.late import load_late
 from harness.candidate.sparse import load_sparse
 from harness.errors import Misconfigured
 from harness.release.open import Release
 from harness.release.prompts import Prompts
 
-LOADERS: Mapping[str, Callable[[Release, Prompts], Encoder]] = {"bi": load_bi, "sparse": load_sparse}
+LOADERS: Mapping[str, Callable[[Release, Prompts], Encoder]] = {
+    "bi": load_bi, "late": load_late, "sparse": load_sparse
+}  # fmt: skip
 
 
 def load(release: Release, prompts: Prompts) -> Encoder:

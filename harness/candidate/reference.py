@@ -1,17 +1,18 @@
 """From what a manifest says of a tower to the reference's recipe, with the weights that it names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import NotAdmitted
+from harness.identity import Json
 from harness.readout.projection import Dense, LayerNorm
 from harness.readout.reference import DENOMINATORS, Denominator, Mode, Normalisation, Recipe
-from harness.release.describe.split import split, weight_files
-from harness.release.folder import read_folder
+from harness.release.describe.split import is_of, split, weight_files
+from harness.release.folder import ModelFolder, read_folder
 from harness.release.manifest import Projection, Readout, Tower
 from harness.rows.mask import Counting
 
@@ -28,12 +29,14 @@ def recipe(tower: Tower, folder: Path) -> Recipe:
     for one that contradicts itself.
     """
     readout, rows, norm = tower.readout, tower.rows, tower.readout.normalisation
-    if readout.family != "pooled":
-        raise refused("readout.family", readout.family, "pooled")
-    if any(rows.skipped.values()) or any(rows.expansion.values()):
+    if readout.family not in ("pooled", "rows"):
+        raise refused("readout.family", readout.family, "pooled, or rows")
+    if readout.family == "pooled" and (any(rows.skipped.values()) or any(rows.expansion.values())):
         raise refused("rows", "a skip list or a query expansion", "the rows of a pooled text, which have neither")
+    if readout.max_active_dims is not None:
+        raise refused("readout.max_active_dims", str(readout.max_active_dims), "none, as every value is kept")
     return Recipe(
-        counting=Counting(special=rows.special, prompt=rows.prompt, expansion=None),
+        counting=Counting(special=rows.special, prompt=rows.prompt, expansion=rows.expansion_counts),
         modes=_modes(readout),
         denominators=_denominators(readout),
         weights=readout.weights,
@@ -45,6 +48,15 @@ def recipe(tower: Tower, folder: Path) -> Recipe:
     )
 
 
+def token_ids(tokenizer: Any, tokens: Sequence[str], field: str) -> list[int]:
+    """Of tokens that a manifest names. Raises NotAdmitted for one that the tokenizer does not have."""
+    ids: list[int | None] = [tokenizer.convert_tokens_to_ids(token) for token in tokens]
+    for token, found in zip(tokens, ids, strict=True):
+        if found is None or (found == tokenizer.unk_token_id and token != tokenizer.unk_token):
+            raise refused(field, repr(token), "a token that the tokenizer has")
+    return [found for found in ids if found is not None]
+
+
 def refused(field: str, found: str, expected: str) -> NotAdmitted:
     return NotAdmitted(
         f"manifest, {field}", found=found, expected=expected, mend="Describe the model folder again, as it is now."
@@ -52,6 +64,10 @@ def refused(field: str, found: str, expected: str) -> NotAdmitted:
 
 
 def _modes(readout: Readout) -> tuple[Mode, ...]:
+    if readout.family == "rows":
+        if readout.modes:
+            raise refused("readout.modes", ", ".join(readout.modes), "none, as every row is kept")
+        return ()
     if not readout.modes or not set(readout.modes) <= set(MODES):
         raise refused("readout.modes", ", ".join(readout.modes) or "none", f"one or more of {', '.join(MODES)}")
     return tuple(cast(Mode, mode) for mode in readout.modes)
@@ -101,13 +117,22 @@ def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float32]
     model = read_folder(folder)
     # A module's folder before the whole model's.
     places = sorted({PurePosixPath(file).parent for file in model.files}, key=lambda place: -len(place.parts))
-    place = next((place for place in places if split(model, place).backbone.value == said.weights), None)
+    place = next((place for place in places if said.weights in _digests(model, place, PREFIXES[said.kind])), None)
     if place is None:
         raise refused("readout.projections", "other weights, or none", f"tensors with the digest {said.weights}")
     found: dict[str, NDArray[np.float32]] = {}
     for name in weight_files(model, place):
         try:
-            found |= {key: weights.float().numpy() for key, weights in load_file(folder / name).items()}
+            found |= {
+                key: weights.float().numpy()
+                for key, weights in load_file(folder / name).items()
+                if is_of(PREFIXES[said.kind], key) or key.startswith("residual.")
+            }
         except SafetensorError as error:
             raise refused(f"readout.projections, {name}", f"a broken file ({error})", "safetensors") from error
     return found
+
+
+def _digests(model: ModelFolder, place: PurePosixPath, group: str) -> tuple[Json, Json]:
+    """Of all weights in a place, and of those of one module among a backbone's, as Stanford's ColBERT keeps its map."""
+    return split(model, place).backbone.value, split(model, place, (group,)).head.value

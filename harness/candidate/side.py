@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from harness.candidate.batch import Tokens, width_of
 from harness.candidate.runtime import said
 from harness.errors import Stopped
+from harness.release.manifest import Tower
 
 Side: TypeAlias = Literal["query", "document"]
 # What modules hand on to one another, by the library's names: tensors, and here and there a number.
 Features: TypeAlias = dict[str, Any]
+# The library's name for the tokens that fill up a query, 1 where one stands.
+FILLED = "query_expansion_positions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,13 @@ class Forwarded:
     """One batch of n texts in r columns, as the model was given it and what came of it.
 
     Shapes: rows [n, r, d] float32, the contextual rows before the readout; attended [n, r], False where padding
-    stands; ids [n, r], the tokens; `pieces` [n], what is kept of each.
+    stands; filled [n, r], True where a row fills up its text, attended or not; ids [n, r], the tokens; `pieces` [n],
+    what is kept of each.
     """
 
     rows: NDArray[np.float32]
     attended: NDArray[np.bool_]
+    filled: NDArray[np.bool_]
     ids: NDArray[np.int64]
     pieces: tuple[Piece, ...]
 
@@ -57,6 +62,11 @@ class Forwarded:
     def vectors(self) -> NDArray[np.float32]:
         """[n, w], of texts of which one vector is kept."""
         return np.concatenate([piece.values for piece in self.pieces])
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """[n, r], False where nothing but padding stands."""
+        return self.attended | self.filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +85,22 @@ class Keys:
 def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
     """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
     options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
-    filled = tokenizer.pad([dict(text.features) for text in tokens], **options)
-    return {key: value.to(device) for key, value in filled.items()}
+    plain = [{key: value for key, value in text.features.items() if key != FILLED} for text in tokens]
+    found: Features = dict(tokenizer.pad(plain, **options))
+    if any(FILLED in text.features for text in tokens):
+        # The tokenizer pads nothing but what it gave itself.
+        found[FILLED] = _padded_filling(tokens, width, padding_side or tokenizer.padding_side)
+    return {key: value.to(device) for key, value in found.items()}
+
+
+def _padded_filling(tokens: Sequence[Tokens], width: int, padding_side: str) -> Any:
+    import torch
+
+    rows = []
+    for text in tokens:
+        own, blank = list(text.features.get(FILLED, [0] * len(text))), [0] * (width - len(text))
+        rows.append(blank + own if padding_side == "left" else own + blank)
+    return torch.tensor(rows)
 
 
 class SideEncoder:
@@ -123,6 +147,10 @@ class SideEncoder:
         """Tokens at the start that the readout leaves out."""
         return 0
 
+    def said_by(self, tower: Tower) -> "SideEncoder":
+        """This encoder, giving a text those rows besides its own that a manifest says."""
+        return self
+
     def pieces(self, features: Features) -> list[Piece]:
         """What is kept of each text of a batch, once all modules are done."""
         raise NotImplementedError
@@ -130,6 +158,10 @@ class SideEncoder:
     def blank(self) -> Piece:
         """What stands for a text that failed."""
         raise NotImplementedError
+
+    def fault(self, piece: Piece) -> str | None:
+        """Why a text of which this is kept has failed all the same; None where it hasn't."""
+        return None
 
     def tokenise(self, texts: Sequence[str], prompt: str | None = None, limit: int | None = None) -> list[Tokens]:
         """Tokens of texts behind the side's prompt, or another, cut at `max_length`, or at another length."""
@@ -197,13 +229,14 @@ class SideEncoder:
             features = self.rows(tokens, columns, padding_side)
             rows, ids = features["token_embeddings"].float().cpu().numpy(), features["input_ids"].cpu().numpy()
             attended = (features["attention_mask"] == 1).cpu().numpy()
+            filled = (features[FILLED] == 1).cpu().numpy() if FILLED in features else np.zeros_like(attended)
             pieces = self.read_out(features, longest.excluded)
         except Exception as error:
             raise Stopped(
                 f"model {self.folder}", found=f"{len(texts)} texts make it raise {said(error)}",
                 expected="a vector for each", mend="Try them by hand with the library's own encode(…).",
             ) from error  # fmt: skip
-        return Forwarded(rows.copy(), attended, ids, tuple(pieces))
+        return Forwarded(rows.copy(), attended, filled, ids, tuple(pieces))
 
     def read(
         self,
@@ -211,8 +244,12 @@ class SideEncoder:
         attended: NDArray[np.bool_],
         prompt: str | None = None,
         ids: NDArray[np.int64] | None = None,
+        filled: NDArray[np.bool_] | None = None,
     ) -> list[Piece]:
-        """What the modules behind the first make of contextual rows [n, r, d], moved or made up by whoever probes."""
+        """What the modules behind the first make of contextual rows [n, r, d], moved or made up by whoever probes.
+
+        Shapes of attended, ids and filled: [n, r], as in Forwarded; no text is filled up where `filled` is None.
+        """
         import torch
 
         on = self.modules[0].model.device
@@ -222,6 +259,8 @@ class SideEncoder:
         }
         if ids is not None:
             features["input_ids"] = torch.from_numpy(ids).to(on)
+        if filled is not None:
+            features[FILLED] = torch.from_numpy(filled.astype(np.int64)).to(on)
         return self.read_out(features, self.excluded(self.prompt if prompt is None else prompt))
 
     def _padded(self, tokens: Sequence[Tokens], width: int, padding_side: str | None) -> Features:

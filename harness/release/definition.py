@@ -31,7 +31,7 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
     "fusion": ("fusion",),
     "recorded": ("recorded",),
 }
-ABOUT_A_MODEL = ("input", "prompts", "override", "output", "training", "runtime")
+ABOUT_A_MODEL = ("input", "prompts", "override", "late", "output", "training", "runtime")
 # A pair of texts has no sides of its own, and a lone text none at all.
 WITHOUT_PROMPTS = ("cross", "head")
 
@@ -132,6 +132,14 @@ class Override(BaseModel):
 
     readout: ReadoutOverride = ReadoutOverride()
     score: ScoreOverride = ScoreOverride()
+
+
+class Late(BaseModel):
+    """A bi-encoder's own rows as late interaction. `skip`: tokens of documents whose rows do not count."""
+
+    model_config = Strict
+
+    skip: Literal["punctuation"] | list[Text]
 
 
 class Output(BaseModel):
@@ -283,6 +291,7 @@ class ReleaseDefinition(BaseModel):
     input: Input = Input()
     prompts: PromptTable = PromptTable()
     override: Override = Override()
+    late: Late | None = None
     output: Output = Output()
     score: Score = Score()
     training: Training | None = None
@@ -329,6 +338,8 @@ class ReleaseDefinition(BaseModel):
             raise ValueError(f"a {self.interaction} release has no [prompts]: its texts have no sides")
         if self.override != Override() and self.interaction != "bi":
             raise ValueError("only a bi release has an [override]")
+        if self.late is not None and self.interaction != "late":
+            raise ValueError("only a late release has a [late]")
         if self.output != Output() and self.interaction not in ("head", "cross"):
             raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
         if self.score.type is not None and self.interaction != "head":

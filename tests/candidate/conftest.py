@@ -116,11 +116,11 @@ def tiny(tmp_path_factory):
 def release(tmp_path):
     """Opens a release of a model folder, with further lines of release.toml."""
 
-    def make(source: str, extra: str = ""):
+    def make(source: str, extra: str = "", interaction: str = "bi"):
         folder = tmp_path / f"release-{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         (folder / "release.toml").write_text(
-            'schema = "harness.release.v1"\nname = "tiny"\ninteraction = "bi"\n'
+            f'schema = "harness.release.v1"\nname = "tiny"\ninteraction = "{interaction}"\n'
             f"[model]\nsource = {json.dumps(source)}\n{extra}"
         )
         return open_release(folder)

@@ -125,11 +125,11 @@ def input_of(
     prompts: Tree,
     suite_prompts: Tree,
     template: Literal["single", "pair", "choices"] = "single",
-    limits: Sequence[Limit] = (),
+    own: Limit | None = None,
     exactly: Limit | None = None,
     padding_side: str | None = None,
 ) -> Tree:
-    """From a text to token IDs. `limits` are further ones; `exactly` is one that counts whatever the others say."""
+    """From a text to token IDs. `own` and `exactly` as in `max_length`."""
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
     special = {role: Told(token_id, tokenizer.stated_in[role]) for role, token_id in tokenizer.special.items()}
     return {
@@ -138,7 +138,7 @@ def input_of(
         or Told({}, DERIVED),
         "normaliser": tokenizer.normaliser,
         "lower_case": _lower_case(backbone),
-        "max_length": max_length(backbone, limits, exactly),
+        "max_length": max_length(backbone, own, exactly),
         "truncation_side": _side(tokenizer, "truncation_side", "right"),
         "truncation": Told("longest_first", LIBRARY),
         "truncated_first": Told(None if template == "single" else "longest", LIBRARY),
@@ -180,14 +180,19 @@ def state(backbone: Backbone) -> Tree:
     }
 
 
-def max_length(backbone: Backbone, limits: Sequence[Limit] = (), exactly: Limit | None = None) -> Told:
+def max_length(backbone: Backbone, own: Limit | None = None, exactly: Limit | None = None) -> Told:
     """The smallest of the limits of module, tokenizer and positions, or the declared one in their place.
 
-    A declared length may pass what module and tokenizer were saved with, and both values are on record; it may not
-    pass the positions that the model has. Raises Misconfigured there, and where nothing states a length.
+    `own`: a side's, which stands in the place of module's and tokenizer's. `exactly`: the width of a side whose texts
+    all have the same, whatever is stated or declared. A declared length may pass what module and tokenizer were saved
+    with, and both values are on record; it may not pass the positions that the model has. Raises Misconfigured there,
+    and where nothing states a length.
     """
-    definition = backbone.definition
-    found = [exactly] if exactly else [*_stated(backbone), *limits]
+    if exactly:
+        return Told(exactly.tokens, exactly.source)
+    definition, found = backbone.definition, _stated(backbone)
+    if own:
+        found = [*(limit for limit in found if limit.fixed), own]
     said = definition.input.max_length
     if not found:
         if said is None:
@@ -199,8 +204,7 @@ def max_length(backbone: Backbone, limits: Sequence[Limit] = (), exactly: Limit 
     least = min(found, key=lambda limit: limit.tokens)
     if said is None or said == least.tokens:
         return Told(least.tokens, least.source)
-    fixed = [exactly] if exactly else [limit for limit in found if limit.fixed]
-    if short := next((limit for limit in fixed if said > limit.tokens), None):
+    if short := next((limit for limit in found if limit.fixed and said > limit.tokens), None):
         raise Misconfigured(
             f"release {definition.name}", found=f"max_length {said}",
             expected=f"at most {short.tokens}, the positions that the model has ({short.source})",

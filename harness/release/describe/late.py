@@ -1,6 +1,7 @@
-"""Late interaction: a vector for each row that counts. Sentence Transformers' own layout, PyLate's, Stanford's."""
+"""Late interaction: a vector for each row that counts. Sentence Transformers' own layout, PyLate's, Stanford's; and a
+bi-encoder's own rows, under what release.toml declares.
+"""
 
-import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -10,6 +11,7 @@ from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, Limit, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, projection, read_towers, unsupported
+from harness.release.describe.own_rows import PUNCTUATION, prompts, skipped
 from harness.release.describe.pooled import (
     SETTINGS,
     interaction,
@@ -25,7 +27,6 @@ from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder
 
 STANFORD = "artifact.metadata"
-PUNCTUATION = list(string.punctuation)
 # What ColBERT fills a query up to, where a checkpoint of its does not say.
 USUAL_LENGTH = 32
 SCHEMA = "float32 [row, width] of the rows that count, in their order"
@@ -59,22 +60,28 @@ class _Expansion:
 def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     """The meaning of a late interaction model.
 
-    Raises NotAdmitted for modules or settings that are not supported, or a projection that isn't there.
+    Raises NotAdmitted for modules or settings that are not supported, or a projection that isn't there, Misconfigured
+    for a bi-encoder without a [late], or a [late] where the folder says it.
     """
     stanford = not (folder.path / "modules.json").is_file()
     modules: tuple[Module, ...] = () if stanford else read_towers(folder).get("both", ())
     backbone = read_backbone(definition, folder, modules[0].place if modules else "")
     settings = folder.json(SETTINGS) or {}
-    refuse_settings(backbone, "feature-extraction", KNOBS)
-    if stanford:
+    own = skipped(definition, backbone, modules)
+    refuse_settings(backbone, "feature-extraction", KNOBS if own is None else ())
+    maps: tuple[Tree, ...] = ()
+    if own is not None:
+        policy = Policy({}, None, LIBRARY, own, prompts(settings))
+        weights = split(folder, backbone.place)
+    elif stanford:
         policy, weights = _stanford_policy(backbone), _stanford_weights(backbone)
-        maps: tuple[Tree, ...] = (_stanford_map(backbone),)
+        maps = (_stanford_map(backbone),)
     else:
-        _admit_modules(folder, modules)
+        _admit_modules(folder, modules, settings)
         policy = _policy(backbone, settings, modules)
         weights = split(folder, backbone.place)
         maps = tuple(projection(folder, each) for each in modules if each.kind == "Dense")
-    last = maps[-1]
+    last = maps[-1] if maps else {"width_out": backbone.width}
     width = last["width_out"] if isinstance(last, Mapping) else last
     mean = settings.get("similarity_fn_name") == "meanmaxsim"
     return {
@@ -113,8 +120,7 @@ def _tower(
     return {
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
-            backbone, prompts={side: prompt}, suite_prompts=suites, limits=[cap] if cap else [],
-            exactly=length if fixed else None,
+            backbone, prompts={side: prompt}, suite_prompts=suites, own=cap, exactly=length if fixed else None,
         ),
         "rows": rows(
             backbone,
@@ -129,7 +135,7 @@ def _tower(
             "modes": Told([], DERIVED),
             "denominator": Told("none", LIBRARY),
             "weights": Told("none", LIBRARY),
-            "projections": tuple(maps),
+            "projections": tuple(maps) or Told([], DERIVED),
             "normalisation": normalisation(Told("l2", LIBRARY), "per-row"),
             "truncate_dim": Told(None, LIBRARY),
             "renormalised": Told(None, LIBRARY),
@@ -159,12 +165,15 @@ def _expansion(backbone: Backbone, policy: Policy, length: Limit | None) -> Mapp
     }
 
 
-def _admit_modules(folder: ModelFolder, modules: tuple[Module, ...]) -> None:
+def _admit_modules(folder: ModelFolder, modules: tuple[Module, ...], settings: Mapping[str, Json]) -> None:
     kinds = [module.kind for module in modules]
+    # To a folder that doesn't say that it is its own, the library adds what is missing: a map of random numbers, too.
+    own = settings.get("model_type") == "MultiVectorEncoder"
+    lacking = {"MultiVectorMask", "Normalize"} if own else {"Dense"}
     if (
         kinds[:1] != ["Transformer"]
-        or "Dense" not in kinds
         or not set(kinds[1:]) <= {"Dense", "MultiVectorMask", "Normalize"}
+        or not lacking <= set(kinds)
     ):
         raise unsupported(
             str(folder.path / "modules.json"), f"the modules {', '.join(kinds)}",
@@ -195,12 +204,13 @@ def _policy(backbone: Backbone, settings: Mapping[str, Json], modules: tuple[Mod
     lengths = {
         side: Limit(tokens, f"{file}#/{side}_length")
         for side in SIDES
-        if isinstance(tokens := holder.get(f"{side}_length"), int) and not (expansion and side == "query")
+        if isinstance(tokens := holder.get(f"{side}_length"), int)
     }
     markers = {side: _marker(settings, side) for side in SIDES}
     if mask is None:
         said = settings.get("skiplist_words")
-        words = Told(PUNCTUATION, LIBRARY) if said is None else Told(said, f"{SETTINGS}#/skiplist_words")
+        usual: list[Json] = PUNCTUATION if settings.get("model_type") == "ColBERT" or _prefixed(settings) else []
+        words = Told(usual, LIBRARY) if said is None else Told(said, f"{SETTINGS}#/skiplist_words")
         return Policy(lengths, expansion, source, _known({"document": words}, backbone), markers)
     tasks = mask.config.get("skiplist_tasks") or ["document"]
     named = [tasks] if isinstance(tasks, str) else list(tasks) if isinstance(tasks, list) else []
@@ -226,6 +236,10 @@ def _marker(settings: Mapping[str, Json], side: Side) -> Told:
     if isinstance(prefix, str):
         return Told(prefix + prompt.removeprefix(prefix), f"{SETTINGS}#/{side}_prefix")
     return Told(prompt, f"{SETTINGS}#/prompts/{side}" if side in saved_prompts(settings) else LIBRARY)
+
+
+def _prefixed(settings: Mapping[str, Json]) -> bool:
+    return any(f"{side}_prefix" in settings for side in SIDES)
 
 
 def _known(skipped: Mapping[str, Told], backbone: Backbone) -> Mapping[str, Told]:
