@@ -62,6 +62,10 @@ class LateSide(SideEncoder):
     def said_by(self, tower: Tower) -> "LateSide":
         said = copy.copy(self)
         said.filling = filling_of(tower, self.side, self.tokenizer)
+        mine, other = (each and each.strategy for each in (self.filling, said.filling))
+        if mine != other:
+            # Where no query may be longer than the least width, both do the same, and only the setting tells.
+            raise refused("rows.expansion_strategy", str(other), str(mine))
         return said
 
     def pieces(self, features: Features) -> list[Piece]:

@@ -1,6 +1,6 @@
-"""Invariance probes: does a text's vector depend on how it was padded, batched and ordered?
+"""Invariance probes: does a text's vector, or rows, depend on how it was padded, batched and ordered?
 
-Every text is embedded alone and unpadded first; the vectors of every other arrangement are held against those by the
+Every text is encoded alone and unpadded first; what every other arrangement makes of it is held against that by the
 text's ID. A release answers for its own padding side, for batches and for order; what the other side changes is no
 fault, but evidence of a policy that whoever serves the model otherwise must know.
 """
@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 # Columns of padding that a probe adds, few enough to fit most models' positions.
 ADDED = 5
 # Families of readout of which something is kept for each text.
-KEPT = ("pooled", "sparse")
+KEPT = ("pooled", "rows", "sparse")
 # Beyond so many tokens a text says nothing more about padding, and only takes time.
 LONGEST = 512
 
@@ -48,9 +48,9 @@ def probe_texts(max_length: int) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One arrangement. `largest_difference`: over all texts, of a vector from that of the text alone, relative to
-    the vector's largest value. Only a `fatal` probe that isn't `ok` refuses a release. `policy`: what a difference
-    reveals, None where there is none.
+    """One arrangement. `largest_difference`: over all texts, of what is kept of one from what is kept of it alone,
+    relative to the largest value of that. Only a `fatal` probe that isn't `ok` refuses a release. `policy`: what a
+    difference reveals, None where there is none.
     """
 
     name: str
@@ -62,7 +62,10 @@ class Probe:
 
 
 def relative_difference(found: NDArray[np.floating], expected: NDArray[np.floating]) -> float:
-    """Largest |found - expected| of two vectors over the largest value of both; infinite where one isn't finite."""
+    """Largest |found - expected| of two vectors over the largest value of both.
+
+    Infinite where one isn't finite, or has another shape.
+    """
     if found.shape != expected.shape or not (np.isfinite(found).all() and np.isfinite(expected).all()):
         return float("inf")
     largest = max(np.abs(found).max(initial=0), np.abs(expected).max(initial=0))
@@ -156,7 +159,8 @@ class _Arranged:
         }
         policies = []
         rows = [
-            relative_difference(each.rows[each.attended], self._alone[name].rows[0]) for name, each in found.items()
+            relative_difference(each.rows[each.attended], alone.rows[alone.attended])
+            for each, alone in ((each, self._alone[name]) for name, each in found.items())
         ]
         if max(rows) > self._tolerance:
             policies.append(f"absolute positions under {padding} padding")
@@ -173,7 +177,8 @@ class _Arranged:
             # Padding of zeros would go unseen in a sum.
             conspicuous = 2 * np.abs(alone.rows).max()
             rows = np.pad(alone.rows, ((0, 0), pads, (0, 0)), constant_values=conspicuous)
-            [moved] = self._own.read(rows, np.pad(alone.attended, ((0, 0), pads)), self._prompt)
+            attended, filled = (np.pad(each, ((0, 0), pads)) for each in (alone.attended, alone.filled))
+            [moved] = self._own.read(rows, attended, self._prompt, np.pad(alone.ids, ((0, 0), pads)), filled)
             differences.append(self._moved(name, moved))
         if max(differences) <= self._tolerance:
             return []
@@ -182,7 +187,7 @@ class _Arranged:
             "lasttoken": "physical last row",
             "weightedmean": "weighted mean over physical positions",
         }
-        return [named[mode] for mode in self._tower.readout.modes if mode in named] or ["padding counts in the pooling"]
+        return [named[mode] for mode in self._tower.readout.modes if mode in named] or ["padding counts in the readout"]
 
     def _room(self, name: str) -> int:
         """Columns for a padded text, as far as the model has positions."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from harness.candidate.encoder import Encoder
+from harness.candidate.late_parity import late_parity
 from harness.candidate.load import load_to_run
 from harness.candidate.parity import Parity, parity
 from harness.candidate.probe import Probe, probe_texts, probes
@@ -33,7 +34,7 @@ class Proof(Protocol):
     ) -> Parity: ...
 
 
-PROOFS: Mapping[str, Proof] = {"bi": parity, "sparse": sparse_parity}
+PROOFS: Mapping[str, Proof] = {"bi": parity, "late": late_parity, "sparse": sparse_parity}
 
 
 def proofs(release: Release, encoder: Encoder) -> Iterator[Parity | Probe]:

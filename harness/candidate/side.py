@@ -63,11 +63,6 @@ class Forwarded:
         """[n, w], of texts of which one vector is kept."""
         return np.concatenate([piece.values for piece in self.pieces])
 
-    @property
-    def given(self) -> NDArray[np.bool_]:
-        """[n, r], False where nothing but padding stands."""
-        return self.attended | self.filled
-
 
 @dataclass(frozen=True, slots=True)
 class Keys:

@@ -23,7 +23,7 @@ DEFINITION = "release.toml"
 # the model: theirs is the reason that helps.
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
 # Interactions that rank documents here.
-RUNNABLE = ("bi", "sparse", "cross", *COMPOSED)
+RUNNABLE = ("bi", "late", "sparse", "cross", *COMPOSED)
 NO_TASK = {"head": ", whose labels, values, tags, spans and choices no task of this version judges"}
 
 
@@ -74,7 +74,7 @@ class Release:
             return f"a {kind} release{NO_TASK.get(kind, '')}"
         if not self.is_composed:
             elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
-            if elsewhere and (self.members or kind in ("sparse", "cross")):
+            if elsewhere and (self.members or kind in ("late", "sparse", "cross")):
                 return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
         if any(tower.input.window for tower in self.manifest.meaning.towers.values()):
             return "a release that reads texts in windows"

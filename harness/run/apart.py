@@ -7,9 +7,11 @@ import numpy as np
 from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.errors import Misconfigured
 from harness.release.open import Release
+from harness.rows.ragged import Ragged
+from harness.run import maxsim
 from harness.run.given import Asked, Floats, Ints, Pairs, Scored, asked_of, shared
 from harness.run.output import CutDocument
-from harness.run.retrieve import CHUNK
+from harness.run.retrieve import CHUNK, reduce_of
 from harness.run.search import score_pairs
 from harness.suite.case import Suite
 
@@ -28,7 +30,17 @@ def _dense(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, 
     )
 
 
-SCORERS: Mapping[str, Scorer] = {"bi": _dense}
+def _of_rows(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, grid: float) -> Floats:
+    return maxsim.score_pairs(
+        Ragged(queries.values, queries.offsets),
+        Ragged(documents.values, documents.offsets),
+        pairs,
+        grid=grid,
+        reduce=reduce_of(release),
+    )
+
+
+SCORERS: Mapping[str, Scorer] = {"bi": _dense, "late": _of_rows}
 
 
 def require_scorer(release: Release) -> None:

@@ -17,15 +17,17 @@ from harness.candidate.load import load_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
+from harness.rows.ragged import Ragged
 from harness.run.index import Index, Part, cut_rows
 from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
+from harness.run.maxsim import RaggedChunk, Reduce, search_rows
 from harness.run.output import CutDocument, Executed, Remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
 from harness.run.search import Chunk, Found, require_faiss, search
 from harness.suite.case import Document, Suite
 
 # Documents encoded together; what is kept of all others lies on disk.
-CHUNK = {"bi": 8192, "sparse": 4096}
+CHUNK = {"bi": 8192, "late": 512, "sparse": 4096}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,24 @@ def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) ->
     )
 
 
-SEARCHES: Mapping[str, Search] = {"bi": _dense, "sparse": _sparse}
+def _of_rows(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:
+    return search_rows(
+        Ragged(queries.values, queries.offsets),
+        (RaggedChunk(part.start, Ragged(part.values, part.offsets)) for part in index.parts),
+        depth=sought.depth,
+        grid=sought.grid,
+        reduce=reduce_of(release),
+        keep_limit=sought.keep_limit,
+        must_keep=sought.must_keep,
+    )
+
+
+def reduce_of(release: Release) -> Reduce:
+    """What becomes of the query rows' largest similarities."""
+    return release.manifest.meaning.interaction.maxsim or "sum"
+
+
+SEARCHES: Mapping[str, Search] = {"bi": _dense, "late": _of_rows, "sparse": _sparse}
 
 
 def _ranked(

@@ -81,7 +81,7 @@ class TestPoliciesThatCountByColumn:
         monkeypatch.setattr(Pooling, "forward", careless)
         found = by_name(probes(model, manifest_with({})))
         assert not found["right padding"].ok and found["right padding"].fatal
-        assert found["right padding"].policy == "padding counts in the pooling"
+        assert found["right padding"].policy == "padding counts in the readout"
         assert not found["batches of 2"].ok and not found["padding to a multiple of 8"].ok
 
     def test_a_release_that_pads_left_answers_for_the_left(self, encoder, tmp_path):
@@ -143,4 +143,4 @@ class TestWhatIsAsked:
     def test_a_release_without_a_pooled_tower_cannot_be_probed(self, encoder):
         """Rows of late interaction are another matter."""
         with pytest.raises(Misconfigured, match="Only such an encoder"):
-            probes(encoder(), manifest_with({"readout.family": "rows"}))
+            probes(encoder(), manifest_with({"readout.family": "token-head"}))

@@ -5,7 +5,7 @@ import pytest
 from harness.errors import Misconfigured, NotFound
 from harness.release.open import open_release
 
-from .conftest import Folder
+from .conftest import Folder, toml
 
 HEAD = 'schema = "harness.release.v1"\nname = "whole"\ninteraction = "{}"\n'
 PAIR = HEAD.format("bi") + '[pair]\nquery = "a"\ndocument = "b"\n'
@@ -112,6 +112,7 @@ class TestWhatCanBeRun:
         assert opened(a).cannot_run is None and opened(recorded()).cannot_run is None
         assert opened(cross).cannot_run is None and opened(cross).unranked is None
         assert opened(whole(STAGES)).cannot_run is None
+        assert opened(bi("rows").toml(toml("late", "[late]\nskip = []\n", "rows"))).cannot_run is None
         sequence(name="cross", extra="[score]\ntemperature = 2.0\n")
         assert opened(whole(STAGES)).cannot_run == "a release whose scores have a temperature as its reranker"
         bi("b")

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from harness.errors import NotAdmitted
+from harness.errors import Misconfigured, NotAdmitted
 
 from ..conftest import BERT, BODY, LIBRARY, Folder, safetensors, toml
 from .conftest import described, source, tower
@@ -150,8 +150,109 @@ class TestPolicies:
         manifest = described(late(extra='[prompts]\nquery = "q: "\n'))
         assert manifest.evidence.overridden == {"towers.query.input.prompts.query": "[unused0] "}
 
+    def test_a_sides_own_length_counts_before_the_modules(self, pylate):
+        """PyLate leaves that of its last call in the module, and the library reads it as the tokenizer's."""
+        folder = pylate().write("model/sentence_bert_config.json", {"max_seq_length": 31})
+        assert tower(folder, "document").input.max_length == 40
+
+    def test_it_does_not_pass_the_models_positions(self, late):
+        """512 of them."""
+        folder = late().change("model/sentence_bert_config.json", document_length=600)
+        assert tower(folder, "document").input.max_length == 512
+
+    def test_a_declared_length_leaves_queries_of_one_width_alone(self, late):
+        """Documents may be longer than the folder says, and both are on record."""
+        manifest = described(late(extra="[input]\nmax_length = 90\n"))
+        lengths = {side: found.input.max_length for side, found in manifest.meaning.towers.items()}
+        assert lengths == {"query": 16, "document": 90}
+        assert manifest.evidence.overridden == {"towers.document.input.max_length": 40}
+
+    def test_longer_queries_than_the_least_width_have_a_length_too(self, late):
+        """That of queries, or the least width where it is more."""
+        for length, expected in ((30, 30), (9, 16)):
+            folder = late(f"of-{length}").change(
+                "model/sentence_bert_config.json", query_length=length,
+                query_expansion={"strategy": "min", "length": 16},
+            )  # fmt: skip
+            assert tower(folder, "query").input.max_length == expected
+
+    def test_nothing_is_skipped_where_nothing_says_pylate(self, late):
+        """What the library adds to other folders skips no token."""
+        modules = json.loads((late().path / "model/modules.json").read_text())
+        folder = late("bare").write("model/modules.json", modules[:2])
+        assert tower(folder, "document").rows.skipped == {}
+        assert tower(folder.change(SETTINGS, document_prefix=""), "document").rows.skipped == {"document": PUNCTUATION}
+
+    def test_rows_may_be_kept_as_wide_as_they_are(self, late):
+        """Where the folder says that it is whole; to any other the library would add a map of random numbers."""
+        folder = late()
+        modules = json.loads((folder.path / "model/modules.json").read_text())
+        folder.write("model/modules.json", [modules[0], *modules[2:]])
+        with pytest.raises(NotAdmitted, match="a Dense for each row"):
+            described(folder)
+        meaning = described(folder.change(SETTINGS, model_type="MultiVectorEncoder")).meaning
+        assert meaning.output.dimension == 8 and meaning.towers["query"].readout.projections == []
+
+
+class TestOwnRows:
+    @pytest.fixture
+    def own(self, bi):
+        """The rows of a bi-encoder's folder."""
+
+        def make(extra, name="own"):
+            return bi(name).toml(toml("late", extra))
+
+        return make
+
+    def test_they_are_the_encoders_before_its_pooling(self, own, bi):
+        """Of unit length, summed up; what is skipped is declared, and nothing is filled up."""
+        meaning = described(own('[late]\nskip = "punctuation"\n')).meaning
+        query, document = meaning.towers["query"], meaning.towers["document"]
+        assert (query.rows.skipped, document.rows.skipped) == ({}, {"document": PUNCTUATION})
+        assert query.rows.expansion == {} and query.input.max_length == document.input.max_length == 64
+        norm = document.readout.normalisation
+        assert (document.readout.family, document.readout.projections, norm.stage) == ("rows", [], "per-row")
+        assert (meaning.score.type, meaning.interaction.maxsim, meaning.output.dimension) == ("maxsim", "sum", 8)
+        assert document.artifact == tower(bi("pooled")).artifact
+
+    def test_tokens_are_skipped_as_declared(self, own):
+        """None, or those that are named."""
+        assert tower(own("[late]\nskip = []\n", "none"), "document").rows.skipped == {}
+        named = own('[late]\nskip = ["the"]\n', "named")
+        assert tower(named, "document").rows.skipped == {"document": ["the"]}
+        assert source(named, "towers.document.rows.skipped.document") == "declared"
+
+    def test_the_folders_prompts_are_theirs(self, own):
+        """Under any of the names that a document's has."""
+        folder = own("[late]\nskip = []\n").write(SETTINGS, {"prompts": {"query": "q: ", "passage": "p: "}})
+        assert tower(folder, "query").input.prompts == {"query": "q: "}
+        assert tower(folder, "document").input.prompts == {"document": "p: "}
+
+    def test_what_nobody_says_is_not_guessed(self, own):
+        """Which rows count."""
+        with pytest.raises(Misconfigured, match=r"Add \[late\] to release.toml"):
+            described(own(""))
+
+    def test_a_length_of_one_side_is_refused_as_a_bi_encoders(self, own):
+        """The library would cut by it."""
+        folder = own("[late]\nskip = []\n").change("model/sentence_bert_config.json", document_length=9)
+        with pytest.raises(NotAdmitted, match="document_length"):
+            described(folder)
+
 
 class TestRefusals:
+    def test_a_declaration_beside_the_folders_own_is_refused(self, late):
+        """Two words on one matter."""
+        with pytest.raises(Misconfigured, match=r"a \[late\] beside"):
+            described(late(extra='[late]\nskip = "punctuation"\n'))
+
+    def test_a_whole_model_without_its_mask_is_refused(self, late):
+        """The library adds nothing to a folder that says it is its own."""
+        folder = late().change(SETTINGS, model_type="MultiVectorEncoder")
+        modules = json.loads((folder.path / "model/modules.json").read_text())
+        with pytest.raises(NotAdmitted, match="MultiVectorMask"):
+            described(folder.write("model/modules.json", modules[:2]))
+
     def test_a_distance_is_refused(self, stanford):
         """The library would score by cosine all the same."""
         with pytest.raises(NotAdmitted, match="'l2'"):
