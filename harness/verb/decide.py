@@ -1,6 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,6 +141,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
+                *_ceiling_remarks(sides, promotion),
                 *read.remarks(connection, run),
             ),
         )
@@ -215,6 +217,17 @@ def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:
         f"The last stages were given other documents: the candidate's {shown['candidate']}, the parent's "
         f"{shown['parent']}; what differs is not the last stage alone.",
     )
+
+
+def _ceiling_remarks(sides: dict[str, Measured], promotion: NDArray[np.bool_]) -> Iterator[str]:
+    """How much of what is relevant the last stages could reach at all."""
+    for side, measured in sides.items():
+        if measured.ceiling is not None and (scored := measured.ceiling.scored & promotion).any():
+            reached = measured.ceiling.values[scored]
+            yield (
+                f"What the {side}'s last stage was given holds {reached.mean():.4f} of the relevant documents "
+                f"(recall_ceiling), all of them in {int((reached == 1).sum())} of {len(reached)} cases."
+            )
 
 
 def _parent_remark(place: Place, releases: dict[str, read.ReleaseRecord], lock: Lock) -> tuple[str, ...]:

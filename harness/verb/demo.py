@@ -9,13 +9,19 @@ from harness.verb.place import Place, find_place, shown
 from harness.verb.run import run_in
 
 SUITE = "help-center"
-PAIRS = (("minilm-256", "minilm-128"), ("minilm-256-cls", "minilm-256"))
+PAIRS = (
+    ("minilm-256", "minilm-128"),
+    ("minilm-rows", "minilm-256"),
+    ("minilm-two-stage", "minilm-256"),
+    ("minilm-256-cls", "minilm-256"),
+)
 FOLDER = "harness-demo"
 
 
 def demo(dir: str | Path | None = None) -> tuple[Answer, ...]:
-    """Runs two pairs over the embedded suite: 256 tokens against 128, and then the same encoder with its pooling
-    overridden, a release that loads, keeps every shape and must FAIL. That planned FAIL is no error.
+    """Runs four pairs over the embedded suite: 256 tokens against 128; late interaction of the same encoder's rows, and
+    two stages of both, against its vectors; and last the encoder with its pooling overridden, a release that loads,
+    keeps every shape and must FAIL. That planned FAIL is no error.
 
     Works in `dir`, else in the current project where it has the suite, else in ./harness-demo; what is missing there
     is copied from the package. Raises NotFound where the model's package is not installed.

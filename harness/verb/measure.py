@@ -23,29 +23,36 @@ CEILING = "recall_ceiling"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """One side as it was measured. Shapes: arrays [n], cases in suite order; `flags` by the name of the count."""
+    """One side as it was measured. Shapes: arrays [n], cases in suite order; `flags` by the name of the count.
+    `ceiling`: the recall that a last stage's candidates allow, None where the side has none.
+    """
 
     case_ids: NDArray[np.object_]
     values: dict[str, CaseValues]
     flags: dict[str, NDArray[np.bool_]]
+    ceiling: CaseValues | None = None
 
 
 def measure(connection: Connection, run: str, side: str, release: str, lock: Lock) -> Measured:
-    """Reads one side's rankings, computes every metric that the suite names, and stores the values."""
+    """Reads one side's rankings, computes every metric that the suite names, and stores the values; besides, where a
+    last stage was given candidates, how far they reach.
+    """
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
     given = _given(rows, candidates(connection, run, side))
     values = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
+    ceiling = None if given is None else _values(rows, places, given, CEILING, lock)
+    kept = values if ceiling is None else {**values, CEILING: ceiling}
     key = {"run": run, "side": side, "release": release}
     n = len(rows.case_ids)
-    numbers = np.concatenate([each.values for each in values.values()])
+    numbers = np.concatenate([each.values for each in kept.values()])
     write.replace(connection, "case_metrics", key, {
-        "metric": pa.array(np.repeat(np.array(list(values), dtype=object), n), pa.string()),
-        "case_id": pa.array(np.tile(rows.case_ids, len(values)), pa.string()),
+        "metric": pa.array(np.repeat(np.array(list(kept), dtype=object), n), pa.string()),
+        "case_id": pa.array(np.tile(rows.case_ids, len(kept)), pa.string()),
         "value": pa.array(numbers, pa.float64(), mask=np.isnan(numbers)),
-        "status": pa.array([str(status) for each in values.values() for status in each.status], pa.string()),
+        "status": pa.array([str(status) for each in kept.values() for status in each.status], pa.string()),
     })  # fmt: skip
-    return Measured(rows.case_ids, values, _flags(rows, lock))
+    return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
 
 
 def metric_names(lock: Lock) -> tuple[str, ...]:

@@ -131,6 +131,19 @@ class TestTwoStages:
             assert all(value <= 1 if ceiling[case] else value == 0 for case, value in measured[metric].items())
         assert found.metrics["candidate"]["all"]["recall_ceiling"].value == found.metrics["parent"]["all"]["R@10"].value
 
+    def test_the_ceiling_is_kept_and_told_where_the_suite_does_not_ask_for_it(self, project: Project) -> None:
+        """By case in the store, its mean in a remark; a side without a last stage has none."""
+        toml = project.suite() / "suite.toml"
+        toml.write_text(toml.read_text().replace(', "recall_ceiling"', ""))
+        harness.freeze("s")
+        project.two("two")
+        found = harness.run("s", candidate="two", parent="bi")
+        ceiling = list(values()["recall_ceiling"].values())
+        assert len(ceiling) == CASES and "recall_ceiling" not in values("parent")
+        [told] = [each for each in found.decision.remarks if "recall_ceiling" in each]
+        assert f"{np.mean(ceiling):.4f} of the relevant" in told
+        assert f"in {ceiling.count(1.0)} of {CASES} cases" in told
+
     def test_both_rerankers_see_the_same_candidates_and_the_decision_says_so(self, project: Project) -> None:
         project.suite()
         harness.freeze("s")
