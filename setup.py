@@ -6,7 +6,14 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-EMBEDDED = ("suites/help-center", "releases/minilm-128", "releases/minilm-256", "releases/minilm-256-cls")
+EMBEDDED = (
+    "suites/help-center",
+    "releases/minilm-128",
+    "releases/minilm-256",
+    "releases/minilm-256-cls",
+    "releases/minilm-rows",
+    "releases/minilm-two-stage",
+)
 LEFT_OUT = shutil.ignore_patterns("bundles", "lifecycle.jsonl", "exposures.jsonl", ".*")
 
 

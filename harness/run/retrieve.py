@@ -23,7 +23,7 @@ from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
 from harness.run.maxsim import RaggedChunk, Reduce, search_rows
 from harness.run.output import CutDocument, Executed, Remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
-from harness.run.search import Chunk, Found, require_faiss, search
+from harness.run.search import Chunk, Found, search
 from harness.suite.case import Document, Suite
 
 # Documents encoded together; what is kept of all others lies on disk.
@@ -66,8 +66,6 @@ def retrieve(
     """
     if not wanted:
         return {}
-    for each in wanted.values():
-        require_search(each.release)
     encoders = {name: load_encoder(each.release, suite) for name, each in wanted.items()}
     filled = [each for each in suite.documents if each.text]
     texts = [case.text for case in suite.cases]
@@ -79,12 +77,6 @@ def retrieve(
         for (name, each), asked in zip(wanted.items(), queries, strict=True):
             found[name] = _ranked(each, suite, judged, grid, asked, filled, indices[name])
     return found
-
-
-def require_search(release: Release) -> None:
-    """Raises Misconfigured where what its search needs isn't installed; asked before anything is encoded."""
-    if release.definition.interaction == "bi":
-        require_faiss()
 
 
 def load_encoder(release: Release, suite: Suite) -> Encoder:

@@ -1,46 +1,26 @@
 """Exact search by inner product or cosine, block by block, so that memory does not grow with the corpus.
 
-faiss proposes in float32, float64 decides. A score is the float64 sum over one pair's products, put on the grid; it
-depends on the two vectors alone. What faiss left out is bounded by the rounding error of float32 sums, and a query
-for which that bound does not settle the last place is scanned again in full. So block size, document order, thread
-count and hardware never change a result.
+float32 proposes, float64 decides. A score is the float64 sum over one pair's products, put on the grid; it depends on
+the two vectors alone. A document is left out only where the rounding error of float32 sums cannot carry it to the
+last place; a query that so many stay in question for that they aren't held is scanned again in full. So block size,
+document order, thread count and hardware never change a result.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import Misconfigured
+from harness.run.pool import STRIP, Pairs, Pool, rough_scores, within
+from harness.run.vectors import Block, Chunk, Indices, Queries, Scores, Vectors, blocks, direction_divisors, tiles
 
-Vectors = NDArray[np.float32]
-Indices = NDArray[np.int64]
-Scores = NDArray[np.float64]
-Nearest: TypeAlias = Callable[[Vectors, Vectors, int], tuple[Vectors, Indices]]
+__all__ = ["Chunk", "Found", "Hits", "Indices", "Scores", "score_pairs", "search"]
 
-# Rows of the corpus looked at together, and queries times rows scored together in the second look.
-BLOCK = 1 << 16
-SCAN = 1 << 24
-# Vectors, or pairs of them, taken together to float64.
-PAIRS = 1 << 10
-# Places beyond the depth that faiss is asked for. More of them cost time; fewer cost more second looks.
-SLACK = 32
-GPU_PLACES = 2048
-
-UNIT = float(np.finfo(np.float32).eps) / 2
-TINY = float(np.finfo(np.float32).tiny)
-OVERFLOW = float(np.finfo(np.float32).max) / 16
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Vectors [c, d] float32 of the documents `start`, `start` + 1, …; may be memory-mapped."""
-
-    start: int
-    vectors: Vectors
+# Pairs taken together to float64.
+PAIRS = 1 << 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +67,27 @@ def search(
     Shapes: queries [q, d]; chunks are gone through up to three times, so they are a list or iterate afresh, never a
     generator. Higher scores are better. They are multiples of `grid`, equal ones equal to the bit. `must_keep[q]` are
     document indices that stay in the hits of query q where they are in a crossing group larger than `keep_limit`.
-    Raises Misconfigured where faiss is not installed.
     """
     if iter(chunks) is chunks:
         raise TypeError("chunks are gone through more than once: give a list, not an iterator")
     cosine = {"cosine": True, "dot": False}[score_type]
-    nearest = _nearest()
-    side = _Side.of(np.ascontiguousarray(queries, dtype=np.float32), cosine)
-    none = np.empty(0, dtype=np.int64)
-    fronts = [_Front(depth, keep_limit, none if must_keep is None else must_keep[q]) for q in range(len(queries))]
-    proposed = _propose(nearest, side, chunks, depth + SLACK)
+    side = Queries.of(np.ascontiguousarray(queries, dtype=np.float32), cosine)
+    proposed = _propose(side, chunks, depth, grid)
+    hits: list[Hits | None] = [None] * len(queries)
     if not len(proposed.bad):
-        exact = _Exact(side, grid, fronts)
-        _score_proposed(exact, chunks, proposed)
-        _scan(exact, chunks, proposed.error, _unsettled(exact, proposed))
-    failed = set(side.bad.tolist())
-    return Found(
-        tuple(None if len(proposed.bad) or q in failed else front.hits(grid) for q, front in enumerate(fronts)),
-        side.bad, proposed.bad, side.zero, proposed.zero,
-    )  # fmt: skip
+        keys = _proposed_keys(side, chunks, proposed, grid)
+        for q, ranked in _settled(proposed, keys, depth, keep_limit, grid):
+            hits[q] = ranked
+        none = np.empty(0, dtype=np.int64)
+        fronts = {
+            q: _Front(depth, keep_limit, none if must_keep is None else must_keep[q])
+            for q in np.setdiff1d(np.flatnonzero([each is None for each in hits]), side.bad).tolist()
+        }
+        _add(fronts, proposed.pairs.rows, proposed.pairs.documents, keys)
+        _scan(fronts, side, chunks, proposed, grid)
+        for q, front in fronts.items():
+            hits[q] = front.hits(grid)
+    return Found(tuple(hits), side.bad, proposed.bad, side.zero, proposed.zero)
 
 
 def score_pairs(
@@ -121,185 +103,141 @@ def score_pairs(
     Shapes: queries [q, d], documents [c, d], pairs [p, 2], the index of a query and that of a document, in any order.
     NaN where the vector of one of the two isn't finite.
     """
-    cosine = {"cosine": True, "dot": False}[score_type]
-    exact = _Exact(_Side.of(np.ascontiguousarray(queries, dtype=np.float32), cosine), grid, [])
+    side = Queries.of(np.ascontiguousarray(queries, dtype=np.float32), {"cosine": True, "dot": False}[score_type])
+    chunk = Chunk(0, np.ascontiguousarray(documents, dtype=np.float32))
     with np.errstate(invalid="ignore", over="ignore"):
-        keys = exact.keys(Chunk(0, documents), pairs[:, 0], pairs[:, 1])
+        keys = _keys(side, chunk, pairs[:, 0], pairs[:, 1], grid)
     return np.where(np.isfinite(keys), keys * grid, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """Vectors [n, d] with what their scores are divided by, and what faiss sees of them.
-
-    `divisors` [n] are the lengths for cosine and else 1. `seen` [n, d] float32 is scaled to unit length for cosine,
-    and 0 where a vector isn't finite.
-    """
-
-    vectors: Vectors
-    lengths: Scores
-    divisors: Scores
-    seen: Vectors
-    bad: Indices
-    zero: Indices
-    cosine: bool
-
-    @classmethod
-    def of(cls, vectors: Vectors, cosine: bool) -> "_Side":
-        squares = np.empty(len(vectors), dtype=np.float64)
-        seen = np.empty_like(vectors) if cosine else vectors
-        for start in range(0, len(vectors), PAIRS):
-            part = slice(start, start + PAIRS)
-            exact = vectors[part].astype(np.float64)
-            squares[part] = np.einsum("nd,nd->n", exact, exact)
-            if cosine:
-                with np.errstate(invalid="ignore"):
-                    seen[part] = exact / _divisors(np.sqrt(squares[part]))[:, None]
-        # No finite float32 has a square beyond float64, so the sum tells of every vector that isn't finite.
-        finite = np.isfinite(squares)
-        lengths = np.sqrt(np.where(finite, squares, 0.0))
-        divisors = _divisors(lengths) if cosine else np.ones(len(vectors))
-        if not finite.all():
-            seen = np.where(finite[:, None], seen, np.float32(0))
-        zero = finite & (lengths == 0) & cosine
-        return cls(vectors, lengths, divisors, seen, np.flatnonzero(~finite), np.flatnonzero(zero), cosine)
-
-
-def _divisors(lengths: Scores) -> Scores:
-    """What a cosine is divided by; 1 for a vector without direction, whose products are all 0."""
-    return np.where(lengths > 0, lengths, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
 class _Proposed:
-    """Each query's best by float32: documents [q, k], −1 where there are none.
+    """Pairs whose exact score could be among the best, rows rising.
 
-    `error` [q] is how far a float32 score can be from the exact one, infinite where float32 can overflow; `rest` [q]
-    bounds the float32 scores of all other documents. `whole`: there are no others.
+    `settled` [q] are the queries for which all such pairs are here; of the others none is. What float32 scores less
+    than the `floor` [q] isn't among the best. `error` [q] is how far such a score can be off.
     """
 
-    documents: Indices
-    rest: Scores
+    pairs: Pairs
+    settled: NDArray[np.bool_]
+    floor: Vectors
     error: Scores
-    whole: bool
     bad: Indices
     zero: Indices
 
 
-def _propose(nearest: "Nearest", queries: _Side, chunks: Iterable[Chunk], places: int) -> _Proposed:
-    count = len(queries.vectors)
-    best = np.full((count, places), -np.inf, dtype=np.float32)
-    documents = np.full((count, places), -1, dtype=np.int64)
-    rest = np.full(count, -np.inf, dtype=np.float32)
+def _propose(queries: Queries, chunks: Iterable[Chunk], depth: int, grid: float) -> _Proposed:
+    ranked = np.ones(len(queries.seen), dtype=np.bool_)
+    ranked[queries.bad] = False
+    strips = [slice(start, start + STRIP) for start in range(0, max(1, len(queries.seen)), STRIP)]
+    pools = [Pool.of(queries.seen[strip], ranked[strip], depth, grid) for strip in strips]
     bad, zero = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    total, longest = 0, 0.0
-    for chunk in _blocks(chunks):
-        side = _Side.of(chunk.vectors, queries.cosine)
-        bad.append(chunk.start + side.bad)
-        zero.append(chunk.start + side.zero)
-        total += len(chunk.vectors)
-        longest = max(longest, float(side.lengths.max()))
-        if not count:
-            continue
-        scores, found = nearest(queries.seen, side.seen, min(places, len(chunk.vectors)))
-        if scores.shape[1] < len(chunk.vectors):
-            rest = np.maximum(rest, scores.min(axis=1))
-        scores = np.concatenate([best, scores], axis=1)
-        found = np.concatenate([documents, np.where(found < 0, -1, found + chunk.start)], axis=1)
-        order = np.argpartition(-scores, places - 1, axis=1)
-        rest = np.maximum(rest, np.take_along_axis(scores, order[:, places:], axis=1).max(axis=1))
-        best = np.take_along_axis(scores, order[:, :places], axis=1)
-        documents = np.take_along_axis(found, order[:, :places], axis=1)
-    error = _float32_error(queries, longest)
+    longest = -1.0
+    for chunk in tiles(chunks):
+        block = Block.of(chunk, queries.cosine)
+        bad.append(block.bad)
+        zero.append(block.zero)
+        if block.longest > longest:
+            longest = block.longest
+            error = queries.error(longest)
+            for strip, pool in zip(strips, pools, strict=True):
+                pool.widen(error[strip])
+        for pool in pools:
+            pool.look(block)
+    left = [pool.prune() for pool in pools]
+    rows = np.concatenate([strip.start + pairs.rows for strip, pairs in zip(strips, left, strict=True)])
+    joined = Pairs.joined(left)
     return _Proposed(
-        documents, rest.astype(np.float64), error, total <= places, np.concatenate(bad), np.concatenate(zero)
-    )
+        Pairs(rows, joined.documents, joined.rough),
+        np.concatenate([pool.open for pool in pools]),
+        np.concatenate([pool.floor for pool in pools]),
+        np.concatenate([pool.error for pool in pools]),
+        np.concatenate(bad), np.concatenate(zero),
+    )  # fmt: skip
 
 
-def _float32_error(queries: _Side, longest: float) -> Scores:
-    """How far any float32 sum of products can be from the exact one, with vectors no longer than `longest`.
-
-    n·u / (1 − n·u) times the sum of absolute products, which is at most the product of the lengths; n is the width,
-    and a little for the rounding of scaled vectors. Source: Higham, Accuracy and Stability of Numerical Algorithms,
-    2nd edition, section 3.1.
-    """
-    width = queries.vectors.shape[1]
-    operations = (width + 4) * UNIT
-    lengths = np.ones(len(queries.vectors)) if queries.cosine else queries.lengths * longest
-    return np.where(lengths < OVERFLOW, operations / (1 - operations) * lengths + width * TINY, np.inf)
-
-
-@dataclass(frozen=True, slots=True)
-class _Exact:
-    """The queries, and for each what is best so far by exact score on the grid."""
-
-    queries: _Side
-    grid: float
-    fronts: list["_Front"]
-
-    @property
-    def last(self) -> Scores:
-        """[q], the key in the last place."""
-        return np.array([front.last for front in self.fronts], dtype=np.float64)
-
-    def keys(self, chunk: Chunk, rows: Indices, documents: Indices) -> Scores:
-        """Scores [p], in steps of the grid, of the pairs of query `rows` and the chunk's own `documents`, both [p]."""
-        keys = np.empty(len(rows), dtype=np.float64)
-        for start in range(0, len(rows), PAIRS):
-            part = slice(start, start + PAIRS)
-            mine = self.queries.vectors[rows[part]].astype(np.float64)
-            theirs = chunk.vectors[documents[part]].astype(np.float64)
-            score = np.einsum("nd,nd->n", mine, theirs)
-            if self.queries.cosine:
-                length = np.sqrt(np.einsum("nd,nd->n", theirs, theirs))
-                score = score / self.queries.divisors[rows[part]] / _divisors(length)
-            # Adding 0 makes −0 into 0, which equals it but has other bits.
-            keys[part] = np.rint(score / self.grid) + 0.0
-        return keys
-
-    def add(self, rows: Indices, documents: Indices, keys: Scores) -> None:
-        """Puts scored pairs, `rows` rising, before each query's front."""
-        edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
-        for first, end in itertools.pairwise(edges):
-            self.fronts[rows[first]].add(documents[first:end], keys[first:end])
+def _proposed_keys(queries: Queries, chunks: Iterable[Chunk], proposed: _Proposed, grid: float) -> Scores:
+    order = np.argsort(proposed.pairs.documents)
+    documents = proposed.pairs.documents[order]
+    keys = np.empty(len(order), dtype=np.float64)
+    for chunk in blocks(chunks):
+        first, end = np.searchsorted(documents, [chunk.start, chunk.start + len(chunk.vectors)])
+        # Rising rows are read faster.
+        at = np.sort(order[first:end])
+        keys[at] = _keys(queries, chunk, proposed.pairs.rows[at], proposed.pairs.documents[at] - chunk.start, grid)
+    return keys
 
 
-def _score_proposed(exact: _Exact, chunks: Iterable[Chunk], proposed: _Proposed) -> None:
-    keys = np.full(proposed.documents.shape, -np.inf)
-    for chunk in _blocks(chunks):
-        inside = (proposed.documents >= chunk.start) & (proposed.documents < chunk.start + len(chunk.vectors))
-        rows = np.nonzero(inside)[0]
-        keys[inside] = exact.keys(chunk, rows, proposed.documents[inside] - chunk.start)
-    there = proposed.documents >= 0
-    exact.add(np.nonzero(there)[0], proposed.documents[there], keys[there])
+def _keys(queries: Queries, chunk: Chunk, rows: Indices, documents: Indices, grid: float) -> Scores:
+    """Scores [p], in steps of the grid, of the pairs of query `rows` and the chunk's own `documents`, both [p]."""
+    keys = np.empty(len(rows), dtype=np.float64)
+    width = chunk.vectors.shape[1]
+    mine, theirs = np.empty((PAIRS, width)), np.empty((PAIRS, width))
+    narrow = np.empty((PAIRS, width), dtype=np.float32)
+    for start in range(0, len(rows), PAIRS):
+        part = slice(start, start + PAIRS)
+        count = len(rows[part])
+        np.take(queries.exact, rows[part], axis=0, out=mine[:count], mode="clip")
+        theirs[:count] = np.take(chunk.vectors, documents[part], axis=0, out=narrow[:count], mode="clip")
+        score = np.einsum("nd,nd->n", mine[:count], theirs[:count])
+        if queries.cosine:
+            length = np.sqrt(np.einsum("nd,nd->n", theirs[:count], theirs[:count]))
+            score = score / queries.divisors[rows[part]] / direction_divisors(length)
+        # Adding 0 makes −0 into 0, which equals it but has other bits.
+        keys[part] = np.rint(score / grid) + 0.0
+    return keys
 
 
-def _unsettled(exact: _Exact, proposed: _Proposed) -> Indices:
-    """Queries for which a document that was not proposed could still reach the last place."""
-    with np.errstate(invalid="ignore"):
-        reach = np.rint((proposed.rest + proposed.error) / exact.grid)
-    # Not `reach >= last`: a NaN has to count as unsettled.
-    beyond = ~(reach < exact.last) & ~(proposed.whole & np.isfinite(proposed.error))
-    beyond[exact.queries.bad] = False
-    return np.flatnonzero(beyond)
+def _settled(proposed: _Proposed, keys: Scores, depth: int, keep_limit: int, grid: float) -> Iterator[tuple[int, Hits]]:
+    """Settled queries and their hits, but for those whose group at the last place is larger than the limit."""
+    rows, documents = proposed.pairs.rows, proposed.pairs.documents
+    for start in range(0, len(proposed.settled), STRIP):
+        part = slice(*np.searchsorted(rows, [start, start + STRIP]))
+        settled = proposed.settled[start : start + STRIP]
+        counts = np.bincount(rows[part] - start, minlength=len(settled))
+        at = rows[part] - start, within(rows[part] - start, counts)
+        own_keys = np.full((len(settled), counts.max(initial=1)), -np.inf)
+        own_keys[at] = keys[part]
+        own = np.zeros(own_keys.shape, dtype=np.int64)
+        own[at] = documents[part]
+        order = np.lexsort((own, -own_keys), axis=1)
+        own_keys, own = np.take_along_axis(own_keys, order, axis=1), np.take_along_axis(own, order, axis=1)
+        last = own_keys[:, min(depth, own_keys.shape[1]) - 1, None]
+        ends = np.minimum(np.count_nonzero(own_keys >= last, axis=1), counts)
+        large = np.count_nonzero(own_keys == last, axis=1) > keep_limit
+        scores = own_keys * grid
+        for row in np.flatnonzero(settled & ~large).tolist():
+            yield start + row, Hits(own[row, : ends[row]].copy(), scores[row, : ends[row]].copy())
 
 
-def _scan(exact: _Exact, chunks: Iterable[Chunk], error: Scores, queries: Indices) -> None:
-    """Scores every document that could be in the last place or above, for the given queries, from the start."""
-    if not len(queries):
+def _scan(
+    fronts: dict[int, "_Front"], queries: Queries, chunks: Iterable[Chunk], proposed: _Proposed, grid: float
+) -> None:
+    """Scores every document in question for the queries that aren't settled."""
+    left = np.array([q for q in fronts if not proposed.settled[q]], dtype=np.int64)
+    if not len(left):
         return
-    floor = (exact.last[queries] - 1) * exact.grid - error[queries]
-    for q in queries:
-        exact.fronts[q].clear()
-    for chunk in _blocks(chunks):
-        seen = _Side.of(chunk.vectors, exact.queries.cosine).seen
-        step = max(1, SCAN // len(seen))
-        for start in range(0, len(queries), step):
-            part = queries[start : start + step]
+    for chunk in blocks(chunks):
+        seen = Block.of(chunk, queries.cosine).seen
+        for start in range(0, len(left), STRIP):
+            part = left[start : start + STRIP]
+            last = np.array([fronts[q].last for q in part.tolist()])
+            floor = np.maximum(proposed.floor[part], (last - 1) * grid - proposed.error[part])
             with np.errstate(over="ignore", invalid="ignore"):
-                rough = exact.queries.seen[part] @ seen.T
-                rows, documents = np.nonzero(~(rough < floor[start : start + step, None]))
-            exact.add(part[rows], documents + chunk.start, exact.keys(chunk, part[rows], documents))
+                below = rough_scores(seen, queries.seen[part].T) < floor
+            # Not `>=`: what overflows to NaN has to be scored.
+            rows, documents = np.nonzero(~below.T)
+            keys = _keys(queries, chunk, part[rows], documents, grid)
+            _add(fronts, part[rows], documents + chunk.start, keys)
+
+
+def _add(fronts: dict[int, "_Front"], rows: Indices, documents: Indices, keys: Scores) -> None:
+    """Puts scored pairs, `rows` rising, before the fronts there are."""
+    edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
+    for first, end in itertools.pairwise(edges.tolist()):
+        front = fronts.get(int(rows[first]))
+        if front is not None:
+            front.add(documents[first:end], keys[first:end])
 
 
 @dataclass(slots=True)
@@ -317,9 +255,6 @@ class _Front:
     keys: Scores = field(default_factory=lambda: np.empty(0, dtype=np.float64))
     last: float = -np.inf
     size: int = 0
-
-    def clear(self) -> None:
-        self.documents, self.keys, self.last, self.size = self.documents[:0], self.keys[:0], -np.inf, 0
 
     def add(self, documents: Indices, keys: Scores) -> None:
         self.documents = np.concatenate([self.documents, documents])
@@ -352,37 +287,3 @@ class _Front:
 
     def _keep(self, stays: NDArray[np.bool_]) -> None:
         self.documents, self.keys = self.documents[stays], self.keys[stays]
-
-
-def _blocks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    for chunk in chunks:
-        for start in range(0, len(chunk.vectors), BLOCK):
-            part = np.ascontiguousarray(chunk.vectors[start : start + BLOCK], dtype=np.float32)
-            yield Chunk(chunk.start + start, part)
-
-
-def require_faiss() -> None:
-    """Raises Misconfigured where faiss is not installed; asked before anything is encoded."""
-    _nearest()
-
-
-def _nearest() -> "Nearest":
-    """faiss's best pairs of queries [q, d] and documents [c, d]: scores [q, k] and rows [q, k]."""
-    try:
-        import faiss
-    except ImportError as missing:
-        raise Misconfigured(
-            "search", found="faiss is not installed", expected="faiss-cpu or faiss-gpu",
-            mend="pip install 'retrieval-harness[cpu]' (or [gpu] where there is a CUDA device).",
-        ) from missing  # fmt: skip
-    gpus = faiss.get_num_gpus() if hasattr(faiss, "StandardGpuResources") else 0
-    resources = faiss.StandardGpuResources() if gpus else None
-
-    def nearest(queries: Vectors, documents: Vectors, places: int) -> tuple[Vectors, Indices]:
-        if resources is not None and places <= GPU_PLACES:
-            scores, rows = faiss.knn_gpu(resources, queries, documents, places, metric=faiss.METRIC_INNER_PRODUCT)
-        else:
-            scores, rows = faiss.knn(queries, documents, places, metric=faiss.METRIC_INNER_PRODUCT)
-        return scores, rows
-
-    return nearest

@@ -117,7 +117,6 @@ class TestTies:
     @given(crowded(), st.sampled_from(["cosine", "dot"]), st.integers(1, 8), st.integers(1, 30))
     def test_crowds_of_duplicates_equal_dense_search(self, case, score_type, limit, blocks):
         """The same hits with the same bits, crossing groups and what must be kept included, in blocks of any size."""
-        pytest.importorskip("faiss")
         queries, documents, depth, size = case
         keep = [np.arange(0, len(documents), 3)] * len(queries)
         options = {"depth": depth, "grid": GRID, "keep_limit": limit, "must_keep": keep, "score_type": score_type}

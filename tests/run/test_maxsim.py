@@ -217,7 +217,6 @@ class TestTies:
     @given(crowded(), st.integers(1, 6))
     def test_texts_of_one_row_are_dense_search(self, case, limit):
         """The same hits with the same bits as search by dot product, crossing groups and what must be kept included."""
-        pytest.importorskip("faiss")
         queries, documents, depth, size = case
         single = [Ragged(rows.values, np.arange(len(rows.values) + 1)) for rows in (queries, documents)]
         keep = [np.arange(0, len(documents.values), 3)] * len(queries.values)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import Misconfigured
+from harness.run import pool, vectors
 from harness.run import search as room
 from harness.run.search import Chunk, Found, search
 
@@ -51,11 +51,19 @@ def rng():
     return np.random.default_rng(5)
 
 
+def shrink(patch, held=2, growth=2):
+    """Blocks, strips and pools so small that every path is taken; `held` is how many a pool has room for."""
+    for module, name, value in (
+        (vectors, "BLOCK", 7), (vectors, "TILE", 3), (pool, "STRIP", 2), (room, "STRIP", 2), (pool, "GROUPS", 2),
+        (pool, "ROOM", held), (pool, "GROWTH", growth), (room, "PAIRS", 5),
+    ):  # fmt: skip
+        patch.setattr(module, name, value)
+
+
 @pytest.fixture
 def small(monkeypatch):
-    """Blocks, scans and slack so small that every path is taken."""
-    for name, value in {"BLOCK": 7, "SCAN": 20, "PAIRS": 5, "SLACK": 2}.items():
-        monkeypatch.setattr(room, name, value)
+    """Blocks, strips and pools so small that every path is taken."""
+    shrink(monkeypatch)
 
 
 class TestExactness:
@@ -94,15 +102,45 @@ class TestExactness:
         found = search(query, chunked(documents, 50), depth=depth, grid=1e-9, score_type="dot")
         assert_is_brute_force(found, query, documents, depth=depth, score_type="dot", grid=1e-9)
 
-    @pytest.mark.parametrize("slack", [2, 64])
-    def test_dot_products_beyond_float32_still_rank(self, small, monkeypatch, slack):
-        """Finite vectors whose float32 product would overflow are scored in float64, also where faiss finds none."""
-        monkeypatch.setattr(room, "SLACK", slack)
+    def test_dot_products_beyond_float32_still_rank(self, small):
+        """Finite vectors whose float32 product would overflow are scored in float64."""
         documents = np.array([[k * 1e30, -1e30] for k in range(1, 31)], dtype=np.float32)
         found = search(np.array([[1e30, 1e30]], np.float32), chunked(documents, 4), depth=2, grid=1.0, score_type="dot")
         assert found.hits[0].documents.tolist() == [29, 28]
         lowest = search(np.array([[-1e30, 0]], np.float32), chunked(documents, 4), depth=2, grid=1.0, score_type="dot")
         assert lowest.hits[0].documents.tolist() == [0, 1]
+
+    def test_a_length_beyond_float32_that_comes_late_spoils_nothing(self, small):
+        """The documents before it were ranked by float32, and the query's products overflow from there on."""
+        documents = np.array([[k, 1] for k in range(1, 41)], dtype=np.float32)
+        documents[33] = [1e30, 0]
+        documents[35] = [-1e30, 0]
+        queries = np.array([[1e20, 1e20], [-1e20, 1e20], [1, 1]], dtype=np.float32)
+        found = search(queries, chunked(documents, 9), depth=3, grid=1.0, score_type="dot")
+        assert_is_brute_force(found, queries, documents, depth=3, score_type="dot", grid=1.0)
+
+    @pytest.mark.parametrize("held", [2, 256])
+    def test_a_cosine_has_no_size(self, rng, monkeypatch, held):
+        """Lengths from the smallest to the largest that float32 has, and those it can't tell from 1, beside them."""
+        shrink(monkeypatch, held=held)
+        queries = rng.normal(size=(4, 24)).astype(np.float32)
+        directions = rng.normal(size=(200, 24))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = np.concatenate([10.0 ** rng.uniform(-36, 37, 80), 1 + rng.uniform(-6e-6, 6e-6, 100), np.ones(20)])
+        documents = (directions * rng.permutation(lengths)[:, None]).astype(np.float32)
+        found = search(queries, chunked(documents, 64), depth=9, grid=1e-9, score_type="cosine")
+        assert_is_brute_force(found, queries, documents, depth=9, score_type="cosine", grid=1e-9)
+
+    @pytest.mark.parametrize("direction", [1, -1])
+    @pytest.mark.parametrize("growth", [0, 2])
+    def test_neither_rising_nor_falling_scores_are_a_trap(self, rng, monkeypatch, direction, growth):
+        """Every document better than all before it, and every document worse."""
+        shrink(monkeypatch, held=256, growth=growth)
+        queries = np.abs(rng.normal(size=(3, 2))).astype(np.float32)
+        documents = np.linspace(0.1, 1, 400)[::direction, None] * np.ones((1, 2))
+        documents = documents.astype(np.float32)
+        found = search(queries, chunked(documents, 100), depth=5, grid=GRID, score_type="dot")
+        assert_is_brute_force(found, queries, documents, depth=5, score_type="dot")
 
     def test_no_documents_and_no_queries(self):
         """An empty corpus answers every query with nothing; no queries have no hits."""
@@ -130,13 +168,15 @@ def crowded(draw):
 
 class TestTies:
     @settings(max_examples=150, deadline=None)
-    @given(crowded(), st.sampled_from(["cosine", "dot"]))
-    def test_crowds_of_duplicates_equal_brute_force(self, case, score_type):
-        """Small whole numbers tie everywhere, also on the edges of the grid; the whole last group is there."""
+    @given(crowded(), st.sampled_from(["cosine", "dot"]), st.sampled_from([0, 2, 256]), st.integers(0, 2))
+    def test_crowds_of_duplicates_equal_brute_force(self, case, score_type, held, growth):
+        """Small whole numbers tie everywhere, also on the edges of the grid; the whole last group is there.
+
+        Whether or not a pool has room for them, and however often it is pruned.
+        """
         queries, documents, depth, size = case
         with pytest.MonkeyPatch.context() as patch:
-            for name, value in {"BLOCK": 7, "SCAN": 20, "PAIRS": 5, "SLACK": 2}.items():
-                patch.setattr(room, name, value)
+            shrink(patch, held, growth)
             crowd = search(queries, chunked(documents, size), depth=depth, grid=GRID, score_type=score_type)
         whole = search(queries, [Chunk(0, documents)], depth=depth, grid=GRID, score_type=score_type)
         assert same(crowd, whole)
@@ -154,15 +194,17 @@ class TestTies:
         assert found.hits[0].crossing == 0
 
     @pytest.mark.parametrize("size", [1, 5])
-    def test_a_tie_that_faiss_was_not_asked_for_is_found(self, small, size):
-        """Five equal documents in one chunk or five, of which faiss proposes three: depth 1 has all five."""
+    def test_a_tie_too_large_for_the_pool_is_found(self, small, size):
+        """Five equal documents in one chunk or five, of which a pool holds three: depth 1 has all five."""
         documents = np.ones((5, 2), dtype=np.float32)
         found = search(np.ones((1, 2), np.float32), chunked(documents, size), depth=1, grid=GRID, score_type="dot")
         assert found.hits[0].documents.tolist() == [0, 1, 2, 3, 4]
 
+    @pytest.mark.parametrize("held", [2, 256])
     @pytest.mark.parametrize("size", [1, 3, 100])
-    def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, small, size):
+    def test_a_group_past_the_limit_is_told_by_size_and_what_must_be_kept(self, monkeypatch, size, held):
         """Of 50 equal documents behind one better, past a limit of 10, the judged two stay and the first of all."""
+        shrink(monkeypatch, held=held)
         documents = np.ones((60, 4), dtype=np.float32)
         documents[17] = 2
         documents[51:] = 0
@@ -187,8 +229,20 @@ class TestTies:
         assert found.hits[1].documents.tolist() == list(range(12))
         assert [hits.crossing for hits in found.hits] == [12, 12]
 
-    def test_a_group_that_ends_at_the_depth_is_kept_whatever_its_size(self, small):
+    @pytest.mark.parametrize("held", [2, 256])
+    @pytest.mark.parametrize(("limit", "hits"), [(10, 10), (9, 1)])
+    def test_a_group_as_large_as_the_limit_is_whole(self, monkeypatch, held, limit, hits):
+        """Ten equal documents at depth 5; past the limit the first stands for all."""
+        shrink(monkeypatch, held=held)
+        found = search(np.ones((1, 2), np.float32), [Chunk(0, np.ones((10, 2), np.float32))], depth=5, grid=GRID,
+                       score_type="dot", keep_limit=limit)  # fmt: skip
+        assert found.hits[0].documents.tolist() == list(range(hits))
+        assert found.hits[0].crossing == (0 if hits == 10 else 10)
+
+    @pytest.mark.parametrize("held", [2, 256])
+    def test_a_group_that_ends_at_the_depth_is_kept_whatever_its_size(self, monkeypatch, held):
         """Twenty equal documents, depth 20: nothing crosses, so all stay past a limit of 10."""
+        shrink(monkeypatch, held=held)
         documents = np.zeros((50, 2), dtype=np.float32)
         documents[5:25] = 1
         found = search(np.ones((1, 2), np.float32), [Chunk(0, documents)], depth=20, grid=GRID, score_type="dot",
@@ -237,16 +291,39 @@ class TestInvariance:
             assert set(mine.documents.tolist()) == set(order[other.documents].tolist())
 
     def test_the_thread_count_changes_nothing(self, rng):
-        """One thread of faiss and two give the same bytes."""
-        faiss = pytest.importorskip("faiss")
+        """One thread of the matrix product and two give the same bytes."""
+        threadpoolctl = pytest.importorskip("threadpoolctl")
         queries = rng.normal(size=(40, 32)).astype(np.float32)
         documents = rng.normal(size=(3000, 32)).astype(np.float32)
-        before, results = faiss.omp_get_max_threads(), []
+        results = []
         for threads in (1, 2):
-            faiss.omp_set_num_threads(threads)
-            results.append(search(queries, chunked(documents, 999), depth=20, grid=GRID, score_type="cosine"))
-        faiss.omp_set_num_threads(before)
+            with threadpoolctl.threadpool_limits(threads):
+                results.append(search(queries, chunked(documents, 999), depth=20, grid=GRID, score_type="cosine"))
         assert same(*results)
+
+    @settings(max_examples=40, deadline=None)
+    @given(st.integers(0, 2**32 - 1), st.sampled_from(["cosine", "dot"]), st.sampled_from([0, 256]))
+    def test_whatever_float32_says_within_its_error_the_hits_are_the_same(self, seed, score_type, held):
+        """Scores moved at random by up to the error of a sum, under documents that lie closer than that."""
+        rng = np.random.default_rng(seed)
+        queries = rng.normal(size=(3, 16)).astype(np.float32)
+        documents = np.repeat(rng.normal(size=(1, 16)), 60, axis=0)
+        documents = (documents / np.linalg.norm(documents[0]) + rng.normal(size=(60, 16)) * 3e-7).astype(np.float32)
+
+        def noisy(block, across):
+            lengths = np.linalg.norm(block, axis=1)[:, None] * np.linalg.norm(across, axis=0)
+            noise = rng.choice([-0.9, 0.9], lengths.shape) * vectors.sum_error(16) * lengths
+            return (block.astype(np.float64) @ across + noise).astype(np.float32)
+
+        with pytest.MonkeyPatch.context() as patch:
+            shrink(patch, held)
+            patch.setattr(pool, "rough_scores", noisy)
+            patch.setattr(room, "rough_scores", noisy)
+            found = search(queries, chunked(documents, 20), depth=4, grid=1e-12, score_type=score_type)
+        assert same(found, search(queries, [Chunk(0, documents)], depth=4, grid=1e-12, score_type=score_type))
+        whole = search(queries, [Chunk(0, documents)], depth=60, grid=1e-12, score_type=score_type)
+        for mine, all_of_them in zip(found.hits, whole.hits, strict=True):
+            assert mine.documents.tolist() == all_of_them.documents[: len(mine.documents)].tolist()
 
     def test_memory_mapped_and_fortran_ordered_vectors_serve(self, rng, tmp_path):
         """How the vectors lie in memory is no matter."""
@@ -282,6 +359,13 @@ class TestBadVectors:
         assert found.hits == (None, None)
         assert found.bad_documents.tolist() == [4, 27]
 
+    def test_bad_and_zero_documents_are_told_apart(self):
+        """Side by side, among lengths that float32 can and can't square."""
+        documents = np.array([[np.nan, 1], [0, 0], [1e30, 0], [1, 0], [1e-30, 0], [np.inf, 0], [3, 4]], np.float32)
+        found = search(np.ones((1, 2), np.float32), [Chunk(10, documents)], depth=1, grid=GRID, score_type="cosine")
+        assert found.bad_documents.tolist() == [10, 15]
+        assert found.zero_documents.tolist() == [11]
+
     def test_a_vector_without_direction_is_named_and_scores_zero(self):
         """The cosine with a zero vector is undefined: 0, between what points along and what points away."""
         documents = np.array([[-1, 0], [0, 0], [1, 0]], dtype=np.float32)
@@ -295,13 +379,6 @@ class TestBadVectors:
 
 
 class TestRefusals:
-    def test_without_faiss_the_mend_is_the_extra(self, monkeypatch):
-        """The command that installs it is in the refusal."""
-        monkeypatch.setitem(__import__("sys").modules, "faiss", None)
-        with pytest.raises(Misconfigured) as refusal:
-            search(np.ones((1, 2), np.float32), [], depth=1, grid=GRID, score_type="dot")
-        assert "retrieval-harness[cpu]" in refusal.value.mend
-
     def test_chunks_that_can_be_read_only_once_are_refused(self):
         """A generator would be empty at the second look."""
         with pytest.raises(TypeError, match="more than once"):
