@@ -60,7 +60,7 @@ def print_cache(entries: Sequence[Mapping[str, Json]]) -> None:
             used_by = ", ".join(f"{_name(user['release'])} {user['side']}" for user in users)
             page.print(
                 f"{text.short(str(entry['key']))}  {_whole(entry['pieces']):>10,} vectors {_megabytes(entry)}  "
-                f"[dim]{entry['last_used']}[/]  {used_by or '[dim]of no run in this store[/]'}"
+                f"[dim]{entry['last_used']}[/]  {used_by or '[dim]of a release that no run here names[/]'}"
             )
         page.print(f"{_megabytes(*entries)} in {number.plural(len(entries), 'key')}")
 

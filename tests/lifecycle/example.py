@@ -193,11 +193,13 @@ def complete(kind: str) -> dict[str, Any]:
         "regression": {"units": "stars", "scale": 1.0, "shift": 0.0},
     }  # fmt: skip
     found["score"] |= {
-        "low": -1.0, "high": 1.0, "sums_to": 1.0, "temperature": 1.0, "threshold": 0.5, "calibrator": CALIBRATOR,
+        "low": -1.0, "high": 1.0, "sums_to": 1.0, "label": "A", "temperature": 1.0, "threshold": 0.5,
+        "calibrator": CALIBRATOR,
     }  # fmt: skip
     found["interaction"] |= {
         "tied": True, "releases": {"retriever": sha("release")}, "depth": 10, "maxsim": "sum", "maxsim_ties": "first",
         "token_schema": "rows.v1", "weights": {"retriever": 0.5}, "scales": {"retriever": "none"},
+        "pool": 10, "rank_constant": 60.0, "absent": "lowest",
     }  # fmt: skip
     found["recording"] = {"format": "trec-run", "outputs": sha("run"), "revision": "r1"}
     texts = (

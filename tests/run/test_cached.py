@@ -6,7 +6,7 @@ the texts are computed again; where it could not, they are not.
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,10 +15,22 @@ import numpy as np
 import pytest
 
 from harness.candidate import open as room
+from harness.candidate.cross import Pair, load_cross
 from harness.candidate.encoder import encode
+from harness.candidate.load import load
 from harness.candidate.side import SideEncoder
+from harness.release.open import open_release
 from harness.run.cache import Cache
-from tests.candidate.conftest import encoder, release, save_tiny, tiny  # noqa: F401  # the fixtures
+from tests.candidate.conftest import (  # noqa: F401  # the fixtures
+    encoder,
+    release,
+    save_cross,
+    save_tiny,
+    tiny,
+    write_release,
+)
+from tests.candidate.late_folder import save_late
+from tests.candidate.tiny import save_router, save_sparse
 
 # None of them has the words jet or speed but the last; the long one is cut at 16 tokens.
 TEXTS = ["the flow", "wing heat shock", "layer drag " * 12, "the plate", "jet speed"]
@@ -207,3 +219,60 @@ def test_the_graph_of_another_backend_is_what_a_release_runs_on(
         found.append(room.runs_on(SimpleNamespace(backend="onnx", folder=tmp_path)))
     assert found[0] != found[1] and found[0]["graphs"].keys() == {"both.onnx"}
     assert room.runs_on(SimpleNamespace(backend=None, folder=tmp_path)) == {"backend": None}
+
+
+SAVED = {"late": save_late, "sparse": save_sparse, "bi": save_router}
+
+
+def sides_of(folder: Path, model: Path, interaction: str) -> Mapping[str, SideEncoder]:
+    opened = open_release(write_release(folder, f'[model]\nsource = "path:{model}"\n', interaction))
+    return load(opened, opened.prompts_for()).sides
+
+
+@pytest.mark.parametrize("interaction", SAVED)
+def test_whatever_is_kept_of_a_text_comes_back_as_it_was(
+    interaction: str, tmp_path: Path, computed: list[int]
+) -> None:  # fmt: skip
+    """Rows of late interaction, among them a text of which none counts; weights of a vocabulary; two encoders."""
+    given, kept = [*TEXTS, "", "!"], Cache(tmp_path / "cache")
+    for side in sides_of(tmp_path / "release", SAVED[interaction](tmp_path / "saved"), interaction).values():
+        first = encode([side], given, kept)[0]
+        computed.clear()
+        again = encode([side], given, Cache(tmp_path / "cache"))[0]
+        assert computed == [] and again.failed == first.failed
+        assert [each.tobytes() for each in (again.values, again.offsets)] == [
+            each.tobytes() for each in (first.values, first.offsets)
+        ]
+        assert (again.indices is None) == (interaction != "sparse")
+        assert first.indices is None or first.indices.tobytes() == again.indices.tobytes()
+
+
+def test_pairs_come_back_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cross-encoder's raw numbers; the other way round, two texts are another pair."""
+    folder = write_release(tmp_path / "release", f'[model]\nsource = "path:{save_cross(tmp_path)}"\n', "cross")
+    model = load_cross(open_release(folder))
+    pairs, kept = [Pair("lift", text) for text in TEXTS], Cache(tmp_path / "cache")
+    first = encode([model], pairs, kept)[0]
+    turned = [Pair(pair.document, pair.query) for pair in pairs]
+    assert set(encode([model], turned)[0].items).isdisjoint(first.items)
+    monkeypatch.setattr(model, "rows", lambda *_: pytest.fail("computed again"))
+    again = encode([model], pairs, Cache(tmp_path / "cache"))[0]
+    assert again.values.tobytes() == first.values.tobytes() and again.failed == {}
+
+
+def test_the_same_tokens_are_other_rows_where_a_word_that_is_left_out_has_another_number(tmp_path: Path) -> None:
+    """Comma and `a` change places: what was kept of `wing a` is not what `wing ,` has without its comma."""
+    model = save_late(tmp_path / "saved")
+    old = sides_of(tmp_path / "old", model, "late")["document"]
+    kept = Cache(tmp_path / "cache")
+    [before] = encode([old], ["wing a"], kept)
+
+    def swap(read: dict) -> None:
+        words = read["model"]["vocab"]
+        words["a"], words[","] = words[","], words["a"]
+
+    rewrite(shutil.copytree(model, tmp_path / "swapped") / "tokenizer.json", swap)
+    new = sides_of(tmp_path / "new", tmp_path / "swapped", "late")["document"]
+    [found], [expected] = encode([new], ["wing ,"], kept), encode([new], ["wing ,"])
+    assert found.items == before.items and found.values.tobytes() == expected.values.tobytes()
+    assert len(found.values) == len(before.values) - 1
