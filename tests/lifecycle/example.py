@@ -194,10 +194,12 @@ def complete(kind: str) -> dict[str, Any]:
     }  # fmt: skip
     found["score"] |= {
         "low": -1.0, "high": 1.0, "sums_to": 1.0, "temperature": 1.0, "threshold": 0.5, "calibrator": CALIBRATOR,
+        "label": "A",
     }  # fmt: skip
     found["interaction"] |= {
         "tied": True, "releases": {"retriever": sha("release")}, "depth": 10, "maxsim": "sum", "maxsim_ties": "first",
-        "token_schema": "rows.v1", "weights": {"retriever": 0.5}, "scales": {"retriever": "none"},
+        "token_schema": "rows.v1", "weights": {"retriever": 0.5}, "scales": {"retriever": "none"}, "pool": 10,
+        "rank_constant": 60.0, "absent": "lowest",
     }  # fmt: skip
     found["recording"] = {"format": "trec-run", "outputs": sha("run"), "revision": "r1"}
     texts = (
