@@ -235,8 +235,13 @@ def _aggregated(name: str, kind: Kind, side: str | None, joins: frozenset[str]) 
 
 
 def _space(role: str, inner: Mapping[str, Graph], found: list[Place]) -> str:
-    """The node that a part's scores come from: its last raw score, or one that stands for the whole of it."""
+    """The node that a part's scores come from: its last raw score, or one that stands for the whole of it. What two
+    stages rank follows from both, and is known with the decision alone.
+    """
     if role in inner:
+        last = inner[role].nodes[-1]
+        if any(port.startswith("stage:") for port, _ in last.ports):
+            return _within(role, last).name
         return [_within(role, node).name for node in inner[role].nodes if node.kind is Kind.RAW_SCORE][-1]
     found.append(Place(f"raw score:{role}", Kind.RAW_SCORE, role, frozenset({role}), ()))
     return found[-1].name

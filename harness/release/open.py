@@ -94,7 +94,7 @@ class Release:
     @property
     def is_composed(self) -> bool:
         """Whether other releases are run in its place, and its ranking is made of theirs."""
-        return self.definition.interaction in COMPOSED
+        return self.manifest.meaning.interaction.kind in COMPOSED
 
     @property
     def unranked(self) -> str | None:

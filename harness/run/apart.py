@@ -8,10 +8,10 @@ from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.errors import Misconfigured
 from harness.release.open import Release
 from harness.rows.ragged import Ragged
-from harness.run import maxsim
+from harness.run import inverted, maxsim
 from harness.run.given import Asked, Floats, Ints, Pairs, Scored, asked_of, shared
 from harness.run.output import CutDocument
-from harness.run.retrieve import CHUNK, reduce_of
+from harness.run.retrieve import CHUNK, reduce_of, sparse_of
 from harness.run.search import score_pairs
 from harness.suite.case import Suite
 
@@ -40,7 +40,17 @@ def _of_rows(release: Release, queries: Encoded, documents: Encoded, pairs: Ints
     )
 
 
-SCORERS: Mapping[str, Scorer] = {"bi": _dense, "late": _of_rows}
+def _sparse(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, grid: float) -> Floats:
+    return inverted.score_pairs(
+        sparse_of(release, queries),
+        sparse_of(release, documents),
+        pairs,
+        grid=grid,
+        score_type="dot" if release.score_type == "dot" else "cosine",
+    )
+
+
+SCORERS: Mapping[str, Scorer] = {"bi": _dense, "late": _of_rows, "sparse": _sparse}
 
 
 def require_scorer(release: Release) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Weights of documents, and pairs of a query and a document, that are scored together.
 WEIGHTS = 1 << 22
 PAIRS = 1 << 22
+# Pairs of which the shared weights are multiplied together.
+SHARED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,35 @@ def search_sparse(
     failed = set(range(len(queries)) if len(bad) else side.bad.tolist())
     hits = tuple(None if q in failed else front.hits(grid) for q, front in enumerate(fronts))
     return Found(hits, side.bad, bad, side.zero, zero)
+
+
+def score_pairs(
+    queries: SparseVectors,
+    documents: SparseVectors,
+    pairs: Indices,
+    *,
+    grid: float,
+    score_type: Literal["cosine", "dot"],
+) -> Scores:
+    """The scores [p] of pairs of a query and a document, the same to the bit as `search_sparse` gives them.
+
+    Shapes: pairs [p, 2], the index of a query and that of a document, in any order. NaN where a weight of one of the
+    two isn't finite.
+    """
+    cosine = score_type == "cosine"
+    mine, theirs = (_Block.of(each, slice(0, len(each)), cosine) for each in (queries, documents))
+    scores = np.empty(len(pairs))
+    for start in range(0, len(pairs), SHARED):
+        rows, columns = pairs[start : start + SHARED].T
+        products = mine.weights[rows].multiply(theirs.weights[columns]).tocsr().sorted_indices()
+        owners = np.repeat(np.arange(len(rows)), np.diff(products.indptr))
+        # Summed one after another in the order of the vocabulary, as the search does.
+        sums = np.bincount(owners, weights=products.data, minlength=len(rows))
+        with np.errstate(invalid="ignore"):
+            keys = np.rint(sums / mine.divisors[rows] / theirs.divisors[columns] / grid) + 0.0
+        keys[np.isin(rows, mine.bad) | np.isin(columns, theirs.bad)] = np.nan
+        scores[start : start + SHARED] = keys * grid
+    return scores
 
 
 @dataclass(frozen=True, slots=True)

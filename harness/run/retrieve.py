@@ -117,21 +117,21 @@ def _dense(release: Release, queries: Encoded, index: Index, sought: Sought) -> 
 
 
 def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:
-    width = release.manifest.meaning.output.dimension
-
-    def vectors(of: Encoded | Part) -> SparseVectors:
-        indices = np.empty(0, dtype=np.int32) if of.indices is None else of.indices
-        return SparseVectors(of.offsets, indices, of.values[:, 0], width)
-
     return search_sparse(
-        vectors(queries),
-        (SparseChunk(part.start, vectors(part)) for part in index.parts),
+        sparse_of(release, queries),
+        (SparseChunk(part.start, sparse_of(release, part)) for part in index.parts),
         depth=sought.depth,
         grid=sought.grid,
         score_type="dot" if release.score_type == "dot" else "cosine",
         keep_limit=sought.keep_limit,
         must_keep=sought.must_keep,
     )
+
+
+def sparse_of(release: Release, made: Encoded | Part) -> SparseVectors:
+    """What was made of some texts, as vectors over the release's vocabulary."""
+    indices = np.empty(0, dtype=np.int32) if made.indices is None else made.indices
+    return SparseVectors(made.offsets, indices, made.values[:, 0], release.manifest.meaning.output.dimension)
 
 
 def _of_rows(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:

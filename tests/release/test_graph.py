@@ -167,6 +167,16 @@ class TestShape:
         after = whole(changed(meaning("fusion"), interaction__weights={"dense": 0.9, "rows": 0.1}), parts).graph
         assert moved(before, after) == {"raw score", "decision"}
 
+    def test_a_fusion_of_two_stages_descends_from_what_they_rank(self) -> None:
+        """From both stages and the depth between them."""
+        stages = meaning("two-stage")
+        parts = {"dense": stages, "rows": meaning("late")}
+        before = whole(meaning("fusion"), parts).graph
+        fused = before.find("raw score")
+        assert fused is not None and fused.ports[0] == ("space:dense", "decision:dense")
+        deeper = {**parts, "dense": changed(stages, interaction__depth=50)}
+        assert {"raw score", "decision"} <= moved(before, whole(meaning("fusion"), deeper).graph)
+
     def test_windows_are_joined_in_a_second_node(self) -> None:
         """Split and stride are the source's; what is calibrated is the joined score."""
         window = {"size": 128, "stride": 64, "aggregation": "best"}

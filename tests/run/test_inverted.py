@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from harness.errors import Misconfigured
 from harness.run import inverted as room
-from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
+from harness.run.inverted import SparseChunk, SparseVectors, score_pairs, search_sparse
 from harness.run.search import Chunk, search
 
 GRID = 1e-6
@@ -249,3 +249,34 @@ class TestSparseVectors:
         ):
             with pytest.raises(Misconfigured, match="float32"):
                 SparseVectors(*arguments, 3)
+
+
+class TestScorePairs:
+    def test_a_hand_worked_pair(self):
+        """(2, 0, 1) with (1, 1, 1): 3, and 3 / √15 as cosine; with (0, 5, 0) nothing is shared."""
+        queries, documents = sparse([[2, 0, 1]]), sparse([[1, 1, 1], [0, 5, 0]])
+        pairs = np.array([[0, 1], [0, 0]])
+        assert score_pairs(queries, documents, pairs, grid=GRID, score_type="dot").tolist() == pytest.approx([0, 3])
+        found = score_pairs(queries, documents, pairs, grid=GRID, score_type="cosine")
+        assert found == pytest.approx([0, 3 / 15**0.5], abs=GRID)
+
+    @pytest.mark.parametrize("score_type", ["cosine", "dot"])
+    def test_every_pair_has_the_score_of_the_search(self, rng, monkeypatch, score_type):
+        """To the bit, in whatever order and however many at a time."""
+        queries, documents = drawn(rng, 5), drawn(rng, 60)
+        monkeypatch.setattr(room, "SHARED", 7)
+        hits = search_sparse(
+            sparse(queries), chunked(documents, 13), depth=60, grid=GRID, score_type=score_type
+        ).hits  # fmt: skip
+        pairs = rng.permutation(np.array([[q, d] for q in range(5) for d in range(60)]))
+        found = score_pairs(sparse(queries), sparse(documents), pairs, grid=GRID, score_type=score_type)
+        known = [hits[q].scores[hits[q].documents.tolist().index(d)] for q, d in pairs]
+        assert found.tobytes() == np.array(known).tobytes()
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_a_weight_that_is_not_finite_gives_no_score(self, bad):
+        """Also where the other vector hasn't that weight."""
+        queries, documents = sparse([[1, 0], [bad, 1]]), sparse([[0, bad], [1, 1]])
+        pairs = np.array([[0, 0], [0, 1], [1, 1]])
+        found = score_pairs(queries, documents, pairs, grid=GRID, score_type="dot")
+        assert np.isnan(found).tolist() == [True, False, True] and found[1] == 1

@@ -82,6 +82,13 @@ class TestScoresKey:
         assert scores(meaning("two-stage"), {**parts, "reranker": other}) != before
         assert scores(changed(meaning("two-stage"), interaction__depth=50), parts) != before
 
+    def test_the_depth_of_a_members_stages_changes_it(self) -> None:
+        """Two stages within a fusion: what they rank is none of its raw scores by name, and all of its outputs."""
+        stages = meaning("two-stage")
+        deeper = changed(stages, interaction__depth=50)
+        found = [scores(meaning("fusion"), {"dense": each, "rows": meaning("late")}) for each in (stages, deeper)]
+        assert found[0] != found[1]
+
 
 class TestRunId:
     SIDES = {"candidate": ("new", "c1", "k1"), "parent": ("old", "c2", "k2")}  # noqa: RUF012

@@ -20,6 +20,7 @@ from harness.run.retrieve import Retrieval, retrieve
 from harness.run.search import score_pairs
 from harness.suite.case import Candidate
 
+from ..candidate.tiny import save_sparse
 from .conftest import QUERIES, TEXTS, suite_of
 
 GRID = 1e-6
@@ -132,6 +133,16 @@ class TestApart:
         library = SentenceTransformer(str(release.model_folder), device="cpu", local_files_only=True)
         expected = library.similarity(library.encode(list(QUERIES)), library.encode([TEXTS[i] for i in (4, 0, 11)]))
         np.testing.assert_allclose([list(each.values()) for each in given.values()], expected.numpy(), atol=1e-5)
+
+    def test_sparse_vectors_have_the_score_of_the_search(self, releases, tmp_path) -> None:
+        """To the bit, over the whole vocabulary."""
+        model = save_sparse(tmp_path / "splade")
+        release = releases("splade", f'interaction = "sparse"\n[model]\nsource = "path:{model}"\n')
+        searched = retrieve({"a": Retrieval(release, CUT)}, suite_of(), {}, GRID)["a"]
+        given = scores(reranked(release, lists(*EVERY)))
+        for output in searched.outputs:
+            known = dict(zip(output.ranking.documents, output.ranking.scores, strict=True))
+            assert known == given[output.case_id] and len(set(known.values())) > 1
 
     def test_a_document_that_raises_fails_the_cases_that_were_given_it(self, releases, monkeypatch) -> None:
         from harness.candidate.side import SideEncoder
