@@ -1,8 +1,9 @@
 """Cost per case of a whole run over recorded releases, as the suite grows: seconds, peak memory, size of the store.
 
-python benchmarks/bench_growth.py [CASES …]
+python benchmarks/bench_growth.py [CASES …] [--figure FILE.svg]
 """
 
+import argparse
 import json
 import os
 import resource
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-SIZES = (1_000, 10_000)
+SIZES = (1_000, 10_000, 100_000)
 DEPTH = 20
 SUITE = """schema = "harness.suite.v1"
 name = "grown"
@@ -79,8 +80,30 @@ def timed(root: Path, code: str) -> float:
     return time.perf_counter() - start
 
 
+def draw(rows: list[tuple[int, float, float]], file: Path) -> None:
+    """Cases against seconds and memory, both axes logarithmic, so that a straight line of slope 1 is a flat cost."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "growth"
+    import matplotlib.pyplot as plt
+
+    cases, seconds, memory = zip(*rows, strict=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for axes, values, label in ((left, seconds, "seconds of a whole run"), (right, memory, "peak memory, MB")):
+        axes.loglog(cases, values, marker="o", color="black")
+        axes.set_xlabel("cases")
+        axes.set_ylabel(label)
+        axes.grid(alpha=0.3)
+    figure.savefig(file, metadata={"Date": None})
+
+
 def main() -> None:
-    sizes = [int(word) for word in sys.argv[1:]] or list(SIZES)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=int, nargs="*", default=list(SIZES))
+    parser.add_argument("--figure", type=Path)
+    asked = parser.parse_args()
+    sizes, rows = asked.cases, []
     print(f"{'cases':>8} {'freeze s':>9} {'run s':>8} {'again s':>8} {'ms/case':>8} {'peak MB':>8} {'store MB':>9}")
     for cases in sizes:
         with tempfile.TemporaryDirectory() as folder:
@@ -92,7 +115,10 @@ def main() -> None:
             again = timed(root, "import harness; harness.run('grown', candidate='new', parent='old')")
             store = (root / ".harness" / "store.duckdb").stat().st_size / 1e6
             figures = f"{ran:>8.1f} {again:>8.1f} {1000 * ran / cases:>8.2f} {peak:>8.0f} {store:>9.1f}"
-            print(f"{cases:>8} {frozen:>9.1f} {figures}")
+            print(f"{cases:>8} {frozen:>9.1f} {figures}", flush=True)
+            rows.append((cases, ran, peak))
+    if asked.figure:
+        draw(rows, asked.figure)
 
 
 if __name__ == "__main__":
