@@ -111,6 +111,26 @@ class TestLate:
                 assert dict(ranked)["d2"] == dict(ranked)["d6"] and len(ranked) == 7
                 assert all(score == np.rint(score / GRID) * GRID for _, score in ranked)
 
+    def test_given_documents_are_scored_as_by_the_search(self, live: Path) -> None:
+        """To the bit, sum and mean; the empty document is read too, for it is given."""
+        suite(live, DOCUMENTS, QUERIES)
+        harness.freeze("live")
+        harness.run("live", candidate="sum", parent="mean")
+        searched = {side: rankings(side) for side in ("candidate", "parent")}
+        shutil.rmtree(live / ".harness")
+        pairs = [f"{query}\t{document}\n" for query in QUERIES for document in DOCUMENTS]
+        (live / "suites/live/candidates.tsv").write_text("".join(pairs))
+        toml = live / "suites/live/suite.toml"
+        given = toml.read_text().replace('"retrieval"', '"reranking"')
+        toml.write_text(f'{given}[candidates]\npath = "candidates.tsv"\n')
+        harness.freeze("live")
+        harness.run("live", candidate="sum", parent="mean")
+        for side, found in searched.items():
+            given_too = {
+                case: [each for each in ranked if each[0] != "empty"] for case, ranked in rankings(side).items()
+            }
+            assert given_too == found and all(len(ranked) == 8 for ranked in rankings(side).values())
+
     def test_what_was_cut_is_told_of_its_text(self, live: Path) -> None:
         """A query of 61 words' tokens keeps twelve; a document of 40 words keeps 24."""
         suite(live, DOCUMENTS, QUERIES)
