@@ -249,10 +249,11 @@ def _literal(written: str) -> object:
 def _nearest(text: str) -> str:
     """The right spelling that lies nearest to a wrong one, with its cutoff where it has one."""
     plain = text.lower().removeprefix("neg_")
-    if plain in TASK_METRICS and not TASK_METRICS[plain].label:
-        return plain
+    whole = [name for name, metric in TASK_METRICS.items() if not metric.label]
+    if near := get_close_matches(plain, whole, n=1, cutoff=0.85):
+        return near[0]
     known = {name.lower(): name for name in METRICS} | {alias.lower(): base for alias, base in ALIASES.items()}
-    known |= {name: name for name, metric in TASK_METRICS.items() if not metric.label}
+    known |= {name: name for name in whole}
     stem = re.split(r"[(@.\d]|_at_|_cut|_(?=\d)", text, maxsplit=1)[0].lower()
     close = get_close_matches(stem, known, n=1, cutoff=0.5)
     if not close:

@@ -109,11 +109,14 @@ def contribution(name: MetricName, outputs: Regressed) -> Contribution:
     error = outputs.prediction - outputs.target
     if name.base in PER_CASE:
         return mean_of(str(name), outputs.case_ids, PER_CASE[name.base](error), outputs.status)
+    if name.base == "rmse":
+        rows = np.stack([np.ones(len(error)), error**2], axis=1)
+        return finish_of(str(name), outputs.case_ids, rows, _rmse, outputs.status)
     # Away from their mean, for a sum of squares minus a square of sums loses what both have in common. The mean is of
     # all targets, also of cases without an output: where two sides exchange cases both must be as far away.
     away = outputs.target - _mean(outputs.target[~np.isnan(outputs.target)])
     rows = np.stack([np.ones(len(error)), error**2, away, away**2], axis=1)
-    return finish_of(str(name), outputs.case_ids, rows, FINISHES[name.base], outputs.status)
+    return finish_of(str(name), outputs.case_ids, rows, _r2, outputs.status)
 
 
 def _rmse(sums: Floats) -> Floats:
@@ -131,7 +134,6 @@ def _r2(sums: Floats) -> Floats:
 
 
 PER_CASE: dict[str, Callable[[Floats], Floats]] = {"mae": np.abs, "mse": np.square}
-FINISHES: dict[str, Callable[[Floats], Floats]] = {"rmse": _rmse, "r2": _r2}
 
 
 SPREAD = 1e-13
