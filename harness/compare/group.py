@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import Unpairable
+from harness.errors import EmptySlice, HarnessError, Unpairable
 
 Floats: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.intp]
@@ -113,3 +113,27 @@ def groups_present(groups: Codes, n_cases: int, n_groups: int) -> Codes:
             mend="Draw over all groups that the cases can belong to.",
         )
     return np.asarray(present, dtype=np.intp)
+
+
+def ratio(sums: Floats) -> Floats:
+    """[b], the first of sums [b, 2] over the second; NaN where that is not above 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
+
+
+def refuse_unusable(subject: str, values: Floats) -> None:
+    """Raises EmptySlice without cases, HarnessError for a value that is not finite."""
+    if len(values) == 0:
+        raise EmptySlice(
+            subject,
+            found="no cases",
+            expected="at least one scored case",
+            mend="Look at the slice's members and at the status of its cases.",
+        )
+    if not np.isfinite(values).all():
+        raise HarnessError(
+            subject,
+            found=f"{int((~np.isfinite(values)).sum())} values that are not finite",
+            expected="values of scored cases alone",
+            mend="Take the scored cases first; status says which they are.",
+        )

@@ -6,7 +6,7 @@ Nothing downstream assumes a mean: intervals, jackknife and swaps ask the statis
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -20,9 +20,11 @@ from harness.compare.group import (
     group_sums,
     groups_present,
     on_grid,
+    ratio,
+    refuse_unusable,
 )
-from harness.compare.rank import exchanged_auroc, exchanged_spearman, weighted_auroc, weighted_spearman
-from harness.errors import EmptySlice, HarnessError, Misconfigured, Unpairable
+from harness.compare.ordering import RankMean, WeightedRank
+from harness.errors import Unpairable
 
 
 class Statistic(Protocol):
@@ -51,7 +53,7 @@ class Mean:
     values: Floats
 
     def __post_init__(self) -> None:
-        _refuse_unusable("a mean", self.values)
+        refuse_unusable("a mean", self.values)
 
     @property
     def n_cases(self) -> int:
@@ -61,7 +63,7 @@ class Mean:
         return math.fsum(self.values) / len(self.values)
 
     def of(self, weights: Floats) -> Floats:
-        return _ratio(np.stack([_weighted(weights, self.values[:, None])[:, 0], weights.sum(axis=1)], axis=1))
+        return ratio(np.stack([_weighted(weights, self.values[:, None])[:, 0], weights.sum(axis=1)], axis=1))
 
     def take(self, index: Codes | Bools) -> "Mean":
         return Mean(self.values[index])
@@ -69,7 +71,7 @@ class Mean:
     def by_group(self, groups: Codes, n_groups: int) -> Additive:
         present = groups_present(groups, self.n_cases, n_groups)
         rows = np.stack([self.values, np.ones(self.n_cases)], axis=1)
-        return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), _ratio, present)
+        return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), ratio, present)
 
     def differs(self, other: "Mean") -> Bools:
         return np.asarray(self.values != other.values)
@@ -89,7 +91,7 @@ class Finish:
     finish: Callable[[Floats], Floats]
 
     def __post_init__(self) -> None:
-        _refuse_unusable("summed contributions", self.rows)
+        refuse_unusable("summed contributions", self.rows)
 
     @property
     def n_cases(self) -> int:
@@ -115,58 +117,7 @@ class Finish:
         return self.finish(self.rows.sum(axis=0) + _weighted(mask.astype(np.float64), other.rows - self.rows))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WeightedRank:
-    """A correlation or ordering of a prediction x [n] with what holds, y [n]; midranks for ties.
-
-    `spearman`: undefined where x or y is constant. `auroc`: y is 0 or 1; undefined without both classes.
-    """
-
-    x: Floats
-    y: Floats
-    kind: Literal["spearman", "auroc"]
-
-    def __post_init__(self) -> None:
-        _refuse_unusable(self.kind, self.x)
-        _refuse_unusable(self.kind, self.y)
-        if len(self.x) != len(self.y):
-            raise Unpairable(
-                self.kind,
-                found=f"{len(self.x)} predictions and {len(self.y)} true values",
-                expected="one of each per case",
-                mend="Take both from the same cases.",
-            )
-        if self.kind == "auroc" and not np.isin(self.y, (0, 1)).all():
-            raise Misconfigured(
-                self.kind,
-                found="true values besides 0 and 1",
-                expected="1 for a positive case, 0 for a negative one",
-                mend="Choose spearman for graded values, or name the positive class.",
-            )
-
-    @property
-    def n_cases(self) -> int:
-        return len(self.x)
-
-    def value(self) -> float:
-        return float(self.of(np.ones((1, self.n_cases)))[0])
-
-    def of(self, weights: Floats) -> Floats:
-        ask = weighted_spearman if self.kind == "spearman" else weighted_auroc
-        return ask(self.x, self.y, weights)
-
-    def take(self, index: Codes | Bools) -> "WeightedRank":
-        return WeightedRank(self.x[index], self.y[index], self.kind)
-
-    def by_group(self, groups: Codes, n_groups: int) -> Expanded:
-        return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
-
-    def differs(self, other: "WeightedRank") -> Bools:
-        return np.asarray(self.x != other.x)
-
-    def exchanged(self, other: "WeightedRank", mask: Bools) -> Floats:
-        ask = exchanged_spearman if self.kind == "spearman" else exchanged_auroc
-        return ask(self.x, other.x, self.y, mask)
+OneSide: TypeAlias = Mean | Finish | WeightedRank | RankMean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,8 +127,8 @@ class Paired:
     As a statistic it is the delta: candidate minus parent. Raises Unpairable where forms or sizes differ.
     """
 
-    candidate: Mean | Finish | WeightedRank
-    parent: Mean | Finish | WeightedRank
+    candidate: OneSide
+    parent: OneSide
 
     def __post_init__(self) -> None:
         sides = (self.candidate, self.parent)
@@ -231,7 +182,7 @@ class Paired:
         return self.by_group(groups, int(groups.max()) + 1).leave_one_out()
 
 
-AnyStatistic: TypeAlias = Mean | Finish | WeightedRank | Paired
+AnyStatistic: TypeAlias = OneSide | Paired
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -265,25 +216,3 @@ def _finished_delta(candidate: Finish, parent: Finish) -> Finish:
 def _weighted(weights: Floats, rows: Floats) -> Floats:
     """Sums [b, m] of rows [n, m] under weights [b, n]; not by BLAS, whose order of summing follows the threads."""
     return np.asarray(np.einsum("bn,nm->bm", weights, rows, optimize=False))
-
-
-def _ratio(sums: Floats) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(sums[:, 1] > 0, sums[:, 0] / sums[:, 1], np.nan)
-
-
-def _refuse_unusable(subject: str, values: Floats) -> None:
-    if len(values) == 0:
-        raise EmptySlice(
-            subject,
-            found="no cases",
-            expected="at least one scored case",
-            mend="Look at the slice's members and at the status of its cases.",
-        )
-    if not np.isfinite(values).all():
-        raise HarnessError(
-            subject,
-            found=f"{int((~np.isfinite(values)).sum())} values that are not finite",
-            expected="values of scored cases alone",
-            mend="Take the scored cases first; status says which they are.",
-        )

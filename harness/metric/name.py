@@ -1,6 +1,7 @@
-"""Names of metrics, in ir_measures' grammar: `base`, `base(key=value,…)`, either with `@cutoff` behind it.
+"""Names of metrics. Of rankings, in ir_measures' grammar: `base`, `base(key=value,…)`, either with `@cutoff` behind.
 
-The names that trec_eval, MTEB and ranx print are understood and turned into that grammar.
+The names that trec_eval, MTEB and ranx print are understood and turned into that grammar. All other metrics have
+scikit-learn's names (harness/metric/task.py), and one of a single class has it in square brackets: `f1[REFUND]`.
 """
 
 import ast
@@ -11,6 +12,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from harness.errors import Misconfigured
+from harness.metric.task import TASK_METRICS, Form, TaskMetric
 
 Value: TypeAlias = int | float | str
 
@@ -101,17 +103,25 @@ ALIASES: dict[str, str] = {
 CANONICAL = re.compile(r"(?P<base>[A-Za-z]+(?:_[A-Za-z]+)*)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)
 ALIAS = re.compile(r"(?P<base>[A-Za-z]+(?:[-_][A-Za-z]+)*?)(?:(?P<mark>@|_at_|_cut[_.]|[_.])(?P<cutoff>-?[0-9]+))?")
 CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")
+TASK = re.compile(r"(?P<base>[a-z][a-z0-9_]*)(?:\[(?P<label>.*)\])?", re.DOTALL)
+RANKING_TASKS = ("retrieval", "reranking")
 
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """A metric, its cutoff and its parameters by rising key; made by `parse`. `str()` is the canonical spelling."""
+    """A metric, its cutoff and its parameters by rising key, or its label; made by `parse`.
+
+    `str()` is the canonical spelling.
+    """
 
     base: str
     cutoff: int | None = None
     params: tuple[tuple[str, Value], ...] = ()
+    label: str | None = None
 
     def __str__(self) -> str:
+        if self.label is not None:
+            return f"{self.base}[{self.label}]"
         inside = ",".join(f"{key}={value!r}" for key, value in self.params)
         return self.base + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
 
@@ -125,14 +135,41 @@ class MetricName:
         return int(self.param("rel")) if "rel" in METRICS[self.base].params else 1
 
     @property
+    def task_metric(self) -> TaskMetric | None:
+        """What is known of it beforehand; None for a metric of rankings."""
+        return None if self.base in METRICS else TASK_METRICS[self.base]
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks whose outputs it reads."""
+        return self.task_metric.tasks if self.task_metric else RANKING_TASKS
+
+    @property
+    def form(self) -> Form:
+        """How cases make it: a mean, a finish of summed rows, or a rank statistic."""
+        return self.task_metric.form if self.task_metric else "mean"
+
+    @property
+    def higher_is_better(self) -> bool:
+        return self.task_metric.higher_is_better if self.task_metric else True
+
+    @property
     def needs_relevant(self) -> bool:
         """Whether a case without relevant documents can have no value (trec_eval scores it 0)."""
-        return METRICS[self.base].needs_relevant
+        return self.base in METRICS and METRICS[self.base].needs_relevant
 
     @property
     def span(self) -> float:
-        """How far a case's value can fall at most."""
-        return METRICS[self.base].span
+        """How far it can fall at most: a mean's case, or the whole of any other metric."""
+        return self.task_metric.span if self.task_metric else METRICS[self.base].span
+
+    @property
+    def lowest(self) -> float:
+        return self.task_metric.lowest if self.task_metric else 0.0
+
+    @property
+    def highest(self) -> float:
+        return self.task_metric.highest if self.task_metric else METRICS[self.base].span
 
 
 def parse(text: str) -> MetricName:
@@ -144,6 +181,9 @@ def parse(text: str) -> MetricName:
     canonical = CANONICAL.fullmatch(text)
     if canonical and canonical["base"] in METRICS:
         return _checked(text, canonical["base"], canonical["params"], canonical["cutoff"])
+    task = TASK.fullmatch(text)
+    if task and task["base"] in TASK_METRICS and (task["label"] is not None or task["base"] not in ALIASES):
+        return _task_metric(text, task["base"], task["label"])
     alias = ALIAS.fullmatch(text)
     if alias is None or alias["base"] not in ALIASES:
         raise _refusal(text, "no metric has this name", _nearest(text))
@@ -151,6 +191,14 @@ def parse(text: str) -> MetricName:
         return _checked(text, "RBP", f"p=0.{alias['cutoff']}", None)
     base, _, inside = ALIASES[alias["base"]].rstrip(")").partition("(")
     return _checked(text, base, inside or None, alias["cutoff"])
+
+
+def _task_metric(text: str, base: str, label: str | None) -> MetricName:
+    if label is not None and not TASK_METRICS[base].label:
+        raise _refusal(text, f"{base} is not of one label", base)
+    if TASK_METRICS[base].label and not label:
+        raise _refusal(text, f"{base} needs an average or a label", f"{base}_macro")
+    return MetricName(base, label=label)
 
 
 def _checked(text: str, base: str, inside: str | None, cutoff: str | None) -> MetricName:
@@ -200,12 +248,21 @@ def _literal(written: str) -> object:
 
 def _nearest(text: str) -> str:
     """The right spelling that lies nearest to a wrong one, with its cutoff where it has one."""
+    plain = text.lower().removeprefix("neg_")
+    whole = [name for name, metric in TASK_METRICS.items() if not metric.label]
+    if near := get_close_matches(plain, whole, n=1, cutoff=0.85):
+        return near[0]
     known = {name.lower(): name for name in METRICS} | {alias.lower(): base for alias, base in ALIASES.items()}
+    known |= {name: name for name in whole}
     stem = re.split(r"[(@.\d]|_at_|_cut|_(?=\d)", text, maxsplit=1)[0].lower()
     close = get_close_matches(stem, known, n=1, cutoff=0.5)
     if not close:
-        return "one of " + ", ".join(name + ("@10" if METRICS[name].cutoff == "required" else "") for name in METRICS)
+        ranking = (name + ("@10" if METRICS[name].cutoff == "required" else "") for name in METRICS)
+        others = (name + ("[LABEL]" if metric.label else "") for name, metric in TASK_METRICS.items())
+        return "one of " + ", ".join([*ranking, *others])
     right = known[close[0]]
+    if right in TASK_METRICS:
+        return right
     numbers = re.findall(r"(?:@|_at_|_|\.)([1-9][0-9]{0,8})$", text)
     allowed = METRICS[right.partition("(")[0]].cutoff
     if allowed == "refused" or (allowed == "allowed" and not numbers):

@@ -145,6 +145,11 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         raise Misconfigured(
             place(path, *keys), found=f"{name!r}: {error.found}", expected=error.expected, mend=error.mend
         ) from error
+    if definition.task not in metric.tasks:
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
+            expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
+        )  # fmt: skip
     if metric.cutoff is not None and metric.cutoff > definition.ranking.depth:
         raise Misconfigured(
             place(path, *keys), found=f"{name!r} looks at {metric.cutoff} documents",

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.compare.statistic import Finish, Mean, Paired, WeightedRank
+from harness.compare.ordering import RankMean, WeightedRank
+from harness.compare.statistic import Finish, Mean, Paired
 
 
 def f1(sums: np.ndarray) -> np.ndarray:
@@ -18,7 +19,12 @@ def f1_rows(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
     return np.stack([predicted & gold, predicted & ~gold, ~predicted & gold], axis=1).astype(float)
 
 
-@pytest.fixture(params=["mean", "finish", "spearman", "auroc"])
+def _classes(gold: np.ndarray, rng: np.random.Generator) -> RankMean:
+    columns = (WeightedRank(rng.integers(0, 9, len(gold)) / 8, y.astype(float), "auroc") for y in (gold, ~gold))
+    return RankMean(tuple(columns))
+
+
+@pytest.fixture(params=["mean", "finish", "pearson", "spearman", "kendall", "auroc", "average_precision", "classes"])
 def sides(request: pytest.FixtureRequest) -> Callable[[int, np.random.Generator], Paired]:
     """A candidate and a parent of one form over n cases; a test that asks for it runs once per form."""
 
@@ -29,7 +35,13 @@ def sides(request: pytest.FixtureRequest) -> Callable[[int, np.random.Generator]
         gold[:2] = True, False
         if request.param == "finish":
             return Paired(*(Finish(f1_rows(rng.random(n) < 0.6, gold), f1) for _ in range(2)))
-        true = gold.astype(float) if request.param == "auroc" else rng.integers(0, 6, n).astype(float)
+        if request.param == "classes":
+            return Paired(*(_classes(gold, rng) for _ in range(2)))
+        true = (
+            gold.astype(float)
+            if request.param in ("auroc", "average_precision")
+            else rng.integers(0, 6, n).astype(float)
+        )
         return Paired(*(WeightedRank(rng.integers(0, 9, n) / 8, true, request.param) for _ in range(2)))
 
     return make

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import rankdata, spearmanr
-from sklearn.metrics import f1_score, r2_score, roc_auc_score
+from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
+from sklearn.metrics import average_precision_score, f1_score, r2_score, roc_auc_score
 
 from harness.compare.group import group_sums, on_grid
-from harness.compare.statistic import Finish, Mean, Paired, WeightedRank, as_mean
+from harness.compare.ordering import RankMean, WeightedRank
+from harness.compare.statistic import Finish, Mean, Paired, as_mean
 from harness.errors import EmptySlice, HarnessError, Misconfigured, Unpairable
 
 
@@ -27,6 +28,14 @@ def f1_rows(predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
 def r2(sums: np.ndarray) -> np.ndarray:
     """Sums of 1, y, y², (y - prediction)²."""
     return 1 - sums[:, 3] / (sums[:, 2] - sums[:, 1] ** 2 / sums[:, 0])
+
+
+def exchanged_by_hand(candidate: WeightedRank, parent: WeightedRank, mask: np.ndarray) -> Paired:
+    """Ranks take the place of values; for Pearson, standard scores do."""
+    scaled = rankdata if candidate.kind != "pearson" else lambda x: (x - x.mean()) / x.std()
+    own = scaled(candidate.x), scaled(parent.x)
+    mixed = np.where(mask, own[1], own[0]), np.where(mask, own[0], own[1])
+    return Paired(*(WeightedRank(x, candidate.y, candidate.kind) for x in mixed))
 
 
 Sides = Callable[[int, np.random.Generator], Paired]
@@ -81,6 +90,34 @@ class TestReferees:
         else:
             assert found == pytest.approx(roc_auc_score(y_many, x_many), abs=1e-12)
 
+    @pytest.mark.parametrize(("kind", "ask"), [("pearson", pearsonr), ("kendall", kendalltau)])
+    def test_pearson_and_kendall_are_scipy_s_on_repeated_cases(self, kind, ask) -> None:
+        """Ties on both sides, and cases of weight 0."""
+        rng = np.random.default_rng(12)
+        x, y, counts = rng.integers(0, 7, 40) / 3, rng.integers(0, 5, 40) * 1.0, rng.integers(0, 4, (20, 40))
+        found = WeightedRank(x, y, kind).of(counts.astype(float))
+        expected = [ask(np.repeat(x, row), np.repeat(y, row)).statistic for row in counts]
+        assert found == pytest.approx(expected, abs=1e-12)
+
+    @pytest.mark.parametrize("repeated", [True, False])
+    def test_average_precision_is_scikit_learn_s(self, repeated: bool) -> None:
+        """Under whole weights and real ones, with tied scores."""
+        rng = np.random.default_rng(13)
+        x, y = rng.integers(0, 9, 50) / 8, rng.integers(0, 2, 50) * 1.0
+        weights = rng.integers(0, 4, (20, 50)) * 1.0 if repeated else rng.random((20, 50))
+        expected = [average_precision_score(y, x, sample_weight=row) for row in weights]
+        assert WeightedRank(x, y, "average_precision").of(weights) == pytest.approx(expected, abs=1e-12)
+
+    def test_the_mean_over_classes_is_scikit_learn_s(self) -> None:
+        """Each class against the rest, with weights."""
+        rng = np.random.default_rng(14)
+        scores, gold, weights = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60), rng.random((5, 60))
+        columns = (WeightedRank(scores[:, c], (gold == c).astype(float), "auroc") for c in range(3))
+        expected = [
+            np.mean([roc_auc_score(gold == c, scores[:, c], sample_weight=row) for c in range(3)]) for row in weights
+        ]
+        assert RankMean(tuple(columns)).of(weights) == pytest.approx(expected, abs=1e-12)
+
     def test_auroc_takes_real_weights(self) -> None:
         """scikit-learn's sample_weight."""
         rng = np.random.default_rng(3)
@@ -134,9 +171,13 @@ class TestLawsOfEveryForm:
         candidate, parent = paired.candidate, paired.parent
         if isinstance(candidate, WeightedRank):
             assert isinstance(parent, WeightedRank)
-            ranks = rankdata(candidate.x), rankdata(parent.x)
-            mixed = np.where(mask, ranks[1], ranks[0]), np.where(mask, ranks[0], ranks[1])
-            expected = Paired(*(WeightedRank(x, candidate.y, candidate.kind) for x in mixed))
+            expected = exchanged_by_hand(candidate, parent, mask)
+        elif isinstance(candidate, RankMean):
+            assert isinstance(parent, RankMean)
+            columns = [exchanged_by_hand(*each, mask) for each in zip(candidate.columns, parent.columns, strict=True)]
+            expected = Paired(
+                RankMean(tuple(each.candidate for each in columns)), RankMean(tuple(each.parent for each in columns))
+            )
         elif isinstance(candidate, Mean):
             assert isinstance(parent, Mean)
             expected = Paired(
@@ -174,6 +215,24 @@ class TestUndefined:
         constant = WeightedRank(np.ones(5), np.arange(5.0), "spearman")
         assert np.isnan(constant.value())
         assert np.isnan(constant.of(np.random.default_rng(16).random((200, 5)))).all()
+
+    @pytest.mark.parametrize("kind", ["pearson", "kendall"])
+    def test_neither_have_the_others(self, kind) -> None:
+        """Also where only a draw makes it constant, far from 0."""
+        found = WeightedRank(np.array([1e6 + 0.1, 1e6 + 0.1, 7.0]), np.array([1.0, 2.0, 3.0]), kind)
+        assert np.isnan(found.of(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]))).tolist() == [True, False]
+
+    def test_a_class_that_a_draw_lacks_is_left_out_of_its_mean(self) -> None:
+        """And without any class there is no value."""
+        x, y = np.array([0.9, 0.4, 0.2]), np.array([1.0, 0.0, 0.0])
+        found = RankMean((WeightedRank(x, y, "auroc"), WeightedRank(-x, np.array([0.0, 1.0, 0.0]), "auroc")))
+        drawn = found.of(np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]))
+        assert drawn[:2].tolist() == [0.75, 0.0]
+        assert np.isnan(drawn[2])
+
+    def test_no_positive_has_no_average_precision(self) -> None:
+        found = WeightedRank(np.array([0.1, 0.2]), np.array([0.0, 1.0]), "average_precision")
+        assert np.isnan(found.of(np.array([[1.0, 0.0]]))[0])
 
     def test_one_class_has_no_auroc(self) -> None:
         """Also where the other class has no weight in this draw."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.errors import Misconfigured
 from harness.metric.name import ALIASES, METRICS, MetricName, parse
+from harness.metric.task import TASK_METRICS
 
 
 @st.composite
@@ -60,6 +61,28 @@ class TestSpelling:
         ],
     )
     def test_the_canonical_spelling_stays_as_it_is(self, text):
+        assert str(parse(text)) == text
+
+    @pytest.mark.parametrize("base", sorted(TASK_METRICS))
+    @given(label=st.text(min_size=1))
+    def test_a_metric_of_labels_or_numbers_reads_back_as_itself(self, base, label):
+        """With any label in its brackets, brackets and blanks included, where it is of one class."""
+        text = f"{base}[{label}]" if TASK_METRICS[base].label else base
+        assert str(parse(text)) == text
+        assert parse(text) == MetricName(base, label=label if TASK_METRICS[base].label else None)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "accuracy", "balanced_accuracy", "f1_macro", "f1_micro", "f1_weighted", "f1_samples", "f1[REFUND]",
+            "precision_macro", "precision[REFUND]", "recall_macro", "recall[REFUND]", "matthews_corrcoef", "log_loss",
+            "brier_binary", "brier_sum", "roc_auc_ovr", "average_precision_macro",
+            "label_ranking_average_precision", "hamming_loss", "subset_accuracy", "mae", "mse", "rmse", "r2", "pearson",
+            "spearman", "kendall", "choice_accuracy",
+        ],
+    )  # fmt: skip
+    def test_every_name_of_the_contract_is_one(self, text):
+        """docs/design.md, Metric names."""
         assert str(parse(text)) == text
 
     @pytest.mark.parametrize(
@@ -161,6 +184,29 @@ class TestRefusal:
         assert repr(text) in refusal.value.subject
         parse(right)
 
+    @pytest.mark.parametrize(
+        ("text", "right"),
+        [
+            ("f1", "f1_macro"),
+            ("f1[]", "f1_macro"),
+            ("precision[]", "precision_macro"),
+            ("accuracy[REFUND]", "accuracy"),
+            ("accuracy@5", "accuracy"),
+            ("neg_log_loss", "log_loss"),
+            ("R2", "r2"),
+            ("MAE", "mae"),
+            ("macro_f1", "f1_macro"),
+            ("f1_marco", "f1_macro"),
+            ("roc_auc", "roc_auc_ovr"),
+            ("brier", "brier_sum"),
+        ],
+    )
+    def test_so_is_one_of_labels_or_numbers(self, text, right):
+        """scikit-learn's scorers with `neg_` are losses here, and the direction is known."""
+        with pytest.raises(Misconfigured) as refusal:
+            parse(text)
+        assert refusal.value.mend == f"Write {right}."
+
     @pytest.mark.parametrize("text", ["", "zzz", "nDCG@10 ", "nDCG@10@5", "nDCG((dcg='log2'))"])
     def test_what_resembles_nothing_is_refused_all_the_same(self, text):
         with pytest.raises(Misconfigured):
@@ -172,6 +218,39 @@ class TestKnownBeforehand:
     def test_only_the_judged_share_has_a_value_without_relevant_documents(self, base):
         assert MetricName(base).needs_relevant == (base != "Judged")
         assert MetricName(base).span == 1
+
+    @pytest.mark.parametrize(
+        ("name", "higher", "form", "span"),
+        [
+            ("nDCG@10", True, "mean", 1),
+            ("f1[REFUND]", True, "finish", 1),
+            ("matthews_corrcoef", True, "finish", 2),
+            ("log_loss", False, "mean", pytest.approx(36.0436533891)),
+            ("brier_sum", False, "mean", 2),
+            ("hamming_loss", False, "mean", 1),
+            ("roc_auc_ovr", True, "rank", 1),
+            ("mae", False, "mean", float("inf")),
+            ("r2", True, "finish", float("inf")),
+            ("spearman", True, "rank", 2),
+        ],
+    )
+    def test_direction_form_and_how_far_it_can_fall(self, name, higher, form, span):
+        metric = parse(name)
+        assert (metric.higher_is_better, metric.form, metric.span) == (higher, form, span)
+        assert metric.span == metric.highest - metric.lowest
+
+    @pytest.mark.parametrize(
+        ("name", "tasks"),
+        [
+            ("nDCG@10", ("retrieval", "reranking")),
+            ("accuracy", ("classification",)),
+            ("f1_macro", ("classification", "multilabel")),
+            ("pearson", ("regression", "similarity")),
+            ("choice_accuracy", ("multiple-choice",)),
+        ],
+    )
+    def test_a_name_knows_the_tasks_whose_outputs_it_reads(self, name, tasks):
+        assert parse(name).tasks == tasks
 
     def test_reading_a_name_loads_no_mathematics(self):
         """The schema of suites imports this module, and NumPy would cost it a tenth of a second."""

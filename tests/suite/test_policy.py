@@ -121,6 +121,13 @@ class TestNames:
 
 
 class TestMetrics:
+    def test_a_metric_of_another_task_is_refused(self, write: Write) -> None:
+        """Rankings have no accuracy."""
+        folder = write(rest=METRICS + RULE.replace("nDCG@10", "accuracy"))
+        error = refused(folder)
+        assert "'accuracy', a metric of classification" in error.found
+        assert error.subject.endswith(line_of(folder, "accuracy"))
+
     @pytest.mark.parametrize("where", ["primary", "report", "rule", "guards"])
     def test_a_name_that_is_none_is_refused_where_it_stands(self, write: Write, where: str) -> None:
         """Every place that names a metric is checked, and the line is that place's."""

@@ -1,0 +1,75 @@
+"""Names of the metrics of labels, numbers and choices: scikit-learn's, each with what holds of it whatever the run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, log
+from typing import Literal, TypeAlias
+
+Form: TypeAlias = Literal["mean", "finish", "rank"]
+
+CLIP = 2.0**-52
+"""The least probability that a log loss sees: a case costs at most -ln(2**-52), which is 36.04."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskMetric:
+    """What is known of a metric beforehand.
+
+    `tasks`: those whose outputs it reads. `form`: a mean of per-case values, a finish of summed rows, or a rank
+    statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets.
+    """
+
+    tasks: tuple[str, ...]
+    form: Form
+    higher_is_better: bool = True
+    lowest: float = 0.0
+    highest: float = 1.0
+    label: bool = False
+
+    @property
+    def span(self) -> float:
+        return self.highest - self.lowest
+
+
+CLASSES = ("classification",)
+SETS = ("multilabel",)
+LABELS = CLASSES + SETS
+VALUES = ("regression",)
+PAIRS = ("similarity",)
+CHOICES = ("multiple-choice",)
+
+TASK_METRICS: Mapping[str, TaskMetric] = {
+    "accuracy": TaskMetric(CLASSES, "mean"),
+    "balanced_accuracy": TaskMetric(CLASSES, "finish"),
+    **{
+        f"{base}_{average}": TaskMetric(LABELS, "finish")
+        for base in ("f1", "precision", "recall")
+        for average in ("macro", "micro", "weighted")
+    },
+    **{f"{base}_samples": TaskMetric(SETS, "mean") for base in ("f1", "precision", "recall")},
+    **{base: TaskMetric(LABELS, "finish", label=True) for base in ("f1", "precision", "recall")},
+    "matthews_corrcoef": TaskMetric(CLASSES, "finish", lowest=-1.0),
+    "log_loss": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=-log(CLIP)),
+    "brier_binary": TaskMetric(CLASSES, "mean", higher_is_better=False),
+    "brier_sum": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=2.0),
+    "roc_auc_ovr": TaskMetric(LABELS, "rank"),
+    "average_precision_macro": TaskMetric(LABELS, "rank"),
+    "label_ranking_average_precision": TaskMetric(SETS, "mean"),
+    "hamming_loss": TaskMetric(SETS, "mean", higher_is_better=False),
+    "subset_accuracy": TaskMetric(SETS, "mean"),
+    "mae": TaskMetric(VALUES, "mean", higher_is_better=False, highest=inf),
+    "mse": TaskMetric(VALUES, "mean", higher_is_better=False, highest=inf),
+    "rmse": TaskMetric(VALUES, "finish", higher_is_better=False, highest=inf),
+    "r2": TaskMetric(VALUES, "finish", lowest=-inf),
+    "pearson": TaskMetric(VALUES + PAIRS, "rank", lowest=-1.0),
+    "spearman": TaskMetric(VALUES + PAIRS, "rank", lowest=-1.0),
+    "kendall": TaskMetric(VALUES + PAIRS, "rank", lowest=-1.0),
+    "pair_accuracy": TaskMetric(PAIRS, "mean"),
+    "pair_f1": TaskMetric(PAIRS, "finish"),
+    "pair_precision": TaskMetric(PAIRS, "finish"),
+    "pair_recall": TaskMetric(PAIRS, "finish"),
+    "pair_roc_auc": TaskMetric(PAIRS, "rank"),
+    "pair_average_precision": TaskMetric(PAIRS, "rank"),
+    "choice_accuracy": TaskMetric(CHOICES, "mean"),
+    "choice_log_loss": TaskMetric(CHOICES, "mean", higher_is_better=False, highest=-log(CLIP)),
+}

@@ -1,0 +1,54 @@
+"""What each case brings to a metric, in the three forms of docs/design.md; a mean's is `CaseValues`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.output.value import CaseValues, Status
+
+RankKind: TypeAlias = Literal["pearson", "spearman", "kendall", "auroc", "average_precision"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseRows:
+    """Rows that add up, and `finish` of their sums: [..., m] → [...], NaN where the metric is undefined.
+
+    Shapes: case_ids [n] str, rows [n, m] float64 (NaN unless scored), status [n] of Status values.
+    """
+
+    metric: str
+    case_ids: NDArray[np.object_]
+    rows: NDArray[np.float64]
+    finish: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    status: NDArray[np.object_]
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """[n], True where the case has a row."""
+        return np.asarray(self.status == Status.SCORED, dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaseRanks:
+    """Predictions x and what holds, y, whose order is compared; of k columns, the mean over those that are defined.
+
+    Shapes: case_ids [n] str, x and y [n, k] float64 (NaN unless scored), status [n] of Status values.
+    """
+
+    metric: str
+    case_ids: NDArray[np.object_]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    kind: RankKind
+    status: NDArray[np.object_]
+
+    @property
+    def scored(self) -> NDArray[np.bool_]:
+        """[n], True where the case takes part."""
+        return np.asarray(self.status == Status.SCORED, dtype=bool)
+
+
+Contribution: TypeAlias = CaseValues | CaseRows | CaseRanks

@@ -1,0 +1,100 @@
+"""Small outputs of every task, made from a seed, and what a metric says of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.compare.form import statistic
+from harness.metric import choice, classification, multilabel, regression, similarity
+from harness.metric.name import parse
+from harness.metric.task import TASK_METRICS
+from harness.output.case import OutputStatus
+from harness.output.contribution import Contribution
+
+LABELS = ("refund", "Order", "étranger", "other")
+
+
+def ids(n: int) -> np.ndarray:
+    return np.array([f"case-{i}" for i in range(n)], dtype=object)
+
+
+def ok(n: int) -> np.ndarray:
+    return np.full(n, OutputStatus.OK, dtype=object)
+
+
+def names(task: str) -> list[str]:
+    """Every metric of a task, those of one class for each class that the small outputs have."""
+    found = [base for base, metric in TASK_METRICS.items() if task in metric.tasks and base != "brier_binary"]
+    return [
+        name for base in found for name in ([f"{base}[{c}]" for c in LABELS] if TASK_METRICS[base].label else [base])
+    ]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a recorded run and the data say of n cases, before any of it is read."""
+
+    task: str
+    gold: Sequence
+    scores: Sequence
+    columns: tuple[str, ...] = LABELS
+
+    def take(self, index: Sequence[int]) -> "Raw":
+        return Raw(self.task, [self.gold[i] for i in index], [self.scores[i] for i in index], self.columns)
+
+    def relabelled(self, order: Sequence[int]) -> "Raw":
+        """The same outputs by a model that has its labels in another order."""
+        scores = [np.asarray(row)[list(order)] for row in self.scores]
+        return Raw(self.task, self.gold, scores, tuple(self.columns[i] for i in order))
+
+    def contribution(self, name: str, labels: tuple[str, ...] = LABELS) -> Contribution:
+        n = len(self.gold)
+        match self.task:
+            case "classification":
+                read = classification.classified(
+                    ids(n), self.gold, labels, np.array(self.scores), self.columns, ok(n), kind="logit"
+                )
+                return classification.contribution(parse(name), read)
+            case "multilabel":
+                read = multilabel.multilabelled(
+                    ids(n), self.gold, labels, np.array(self.scores), self.columns, ok(n), kind="logit"
+                )
+                return multilabel.contribution(parse(name), read)
+            case "regression":
+                read = regression.regressed(ids(n), np.array(self.gold), np.array(self.scores), ok(n))
+                return regression.contribution(parse(name), read)
+            case "similarity":
+                read = similarity.scored_pairs(ids(n), np.array(self.gold), np.array(self.scores), ok(n))
+                return similarity.contribution(parse(name), read, threshold=0.5)
+            case "multiple-choice":
+                read = choice.chosen(ids(n), np.array(self.gold), self.scores, ok(n), kind="logit")
+                return choice.contribution(parse(name), read)
+            case other:
+                raise ValueError(other)
+
+    def value(self, name: str, labels: tuple[str, ...] = LABELS) -> float:
+        return statistic(self.contribution(name, labels)).value()
+
+
+def raw(task: str, seed: int, n: int = 30) -> Raw:
+    """Outputs with ties, and with every class among the gold."""
+    rng = np.random.default_rng(seed)
+    match task:
+        case "classification":
+            gold = [LABELS[i] for i in np.append(np.arange(4), rng.integers(0, 4, n - 4))]
+            return Raw(task, gold, rng.integers(-4, 5, (n, 4)) / 3)
+        case "multilabel":
+            held = rng.random((n, 4)) < 0.4
+            held[0], held[1] = True, False
+            gold = [{c for c, has in zip(LABELS, row, strict=True) if has} for row in held]
+            return Raw(task, gold, rng.integers(-4, 5, (n, 4)) / 3)
+        case "regression":
+            return Raw(task, rng.integers(0, 11, n) / 7, rng.integers(0, 21, n) / 9)
+        case "similarity":
+            return Raw(task, np.append([0.0, 1.0], rng.integers(0, 2, n - 2)), rng.integers(0, 11, n) / 10)
+        case "multiple-choice":
+            sizes = rng.integers(2, 6, n)
+            return Raw(task, [int(rng.integers(size)) for size in sizes], [rng.integers(0, 4, k) / 3 for k in sizes])
+        case other:
+            raise ValueError(other)
