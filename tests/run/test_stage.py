@@ -10,6 +10,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 
 from harness.output.case import OutputStatus
 from harness.release.open import Release
+from harness.run import compose
 from harness.run.compose import Task, carry_out, node_of
 from harness.run.output import Executed
 from harness.run.ranking import Cut
@@ -135,6 +136,16 @@ class TestTogether:
             each.candidates.documents.tolist() for each in found["b"].outputs
         ]
         assert _all(found["a"]) == _all(executed(one)) and _all(found["b"]) == _all(executed(other))
+
+    def test_one_retriever_of_two_releases_searches_once(self, staged, monkeypatch) -> None:
+        """Equal rankings are one; at another depth it is another."""
+        asked, search = [], compose.retrieve
+        monkeypatch.setattr(
+            compose, "retrieve", lambda wanted, *more: asked.append(len(wanted)) or search(wanted, *more)
+        )
+        together({"a": staged("one"), "b": staged("two", reranker="third")})
+        together({"a": staged("one"), "b": staged("two", depth=6)})
+        assert [count for count in asked if count] == [1, 2]
 
     def test_pairs_that_two_depths_share_are_read_once(self, staged, counted: SimpleNamespace) -> None:
         """The first four of six: six pairs a query, and the texts once."""
