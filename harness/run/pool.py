@@ -14,6 +14,8 @@ GROUPS = 1 << 10
 # A pool is pruned when it has taken in this many times what it should end with. Seldom is fewer sorts; often, a bar
 # that rises sooner.
 GROWTH = 2
+# Times the depth that a query may have taken in and still be pruned together with others.
+WIDE = 1 << 3
 # Documents beyond the depth that are held for one query.
 ROOM = 1 << 8
 
@@ -74,25 +76,28 @@ class Pool:
             floor = np.nextafter((self.bar - 2 * self.error - self.grid).astype(np.float32), np.float32(-np.inf))
         self.floor = np.where(np.isfinite(self.error), floor, np.float32(-np.inf))
 
-    def look(self, block: Block) -> None:
-        """Takes in what is in question of a block."""
+    def look(self, block: Block, scratch: Vectors) -> None:
+        """Takes in what is in question of a block; `scratch` [s] is memory for its scores, if they fit."""
+        if not self.open.any():
+            return
         full = GROWTH * self.depth * len(self.bar)
         with np.errstate(over="ignore", invalid="ignore"):
-            rough = rough_scores(block.seen, self.across)
-            above = self._above(rough)
-            if np.count_nonzero(above) > full and len(rough) >= self.depth:
+            rough = rough_scores(block.seen, self.across, scratch)
+            at = self._above(rough) if self.bar.max() > -np.inf else None
+            if (at is None or len(at) > full) and len(rough) >= self.depth:
                 self._lift(_bar(rough, self.depth))
-                above = self._above(rough)
-        at = np.flatnonzero(above)
+                at = None
+            if at is None:
+                at = self._above(rough)
         documents, rows = np.divmod(at, rough.shape[1])
         self.held.append(Pairs(rows, documents + block.start, rough.ravel()[at]))
         self.taken += len(at)
         if self.taken > full:
             self.prune()
 
-    def _above(self, rough: Vectors) -> NDArray[np.bool_]:
+    def _above(self, rough: Vectors) -> Indices:
         # Nothing reaches NaN.
-        return rough >= np.where(self.open, self.floor, np.float32(np.nan))
+        return np.flatnonzero(rough >= np.where(self.open, self.floor, np.float32(np.nan)))
 
     def prune(self) -> Pairs:
         """Lifts the bar, and returns, rows rising, what is still in question."""
@@ -100,22 +105,22 @@ class Pool:
         # NumPy sorts 16 bits in linear time.
         order = np.argsort(pairs.rows.astype(np.uint16), kind="stable")
         rows, rough = pairs.rows[order], pairs.rough[order]
-        counts = np.bincount(rows, minlength=len(self.bar))
-        table = np.full((len(self.bar), counts.max(initial=0)), -np.inf, dtype=np.float32)
-        table[rows, within(rows, counts)] = rough
-        if table.shape[1] >= self.depth:
-            self._lift(np.partition(table, -self.depth, axis=1)[:, -self.depth])
+        self._lift(last_places(rows, rough, len(self.bar), self.depth))
         stays = rough >= self.floor[rows]
         self.open &= np.bincount(rows[stays], minlength=len(self.bar)) <= self.depth + ROOM
-        stays &= self.open[rows]
-        left = Pairs(rows[stays], pairs.documents[order[stays]], rough[stays])
+        kept = np.flatnonzero(stays & self.open[rows])
+        left = Pairs(rows[kept], pairs.documents[order[kept]], rough[kept])
         self.held, self.taken = [left], 0
         return left
 
 
-def rough_scores(documents: Vectors, across: Vectors) -> Vectors:
+def rough_scores(documents: Vectors, across: Vectors, scratch: Vectors | None = None) -> Vectors:
     """[b, q], in float32, of documents [b, d] and queries [d, q]."""
-    scores: Vectors = documents @ across
+    shape = len(documents), across.shape[1]
+    size = shape[0] * shape[1]
+    # Memory that is still in a cache is written faster than new memory.
+    out = scratch[:size].reshape(shape) if scratch is not None and size <= len(scratch) else None
+    scores: Vectors = np.matmul(documents, across, out=out)
     return scores
 
 
@@ -125,6 +130,25 @@ def _bar(rough: Vectors, depth: int) -> Vectors:
     best = rough[: len(rough) // size * size].reshape(-1, size, rough.shape[1]).max(axis=1)
     bar: Vectors = np.partition(best.T, -depth, axis=1)[:, -depth]
     return bar
+
+
+def last_places(rows: Indices, rough: Vectors, count: int, depth: int) -> Vectors:
+    """[count]: the `depth`-th best score of each row, -inf where it has fewer; `rows` [p] rise."""
+    counts = np.bincount(rows, minlength=count)
+    ends = np.cumsum(counts)
+    nth = np.full(count, -np.inf, dtype=np.float32)
+    # One query that takes in everything must not make a table of all queries that wide.
+    wide = counts > WIDE * depth
+    for row in np.flatnonzero(wide):
+        nth[row] = np.partition(rough[ends[row] - counts[row] : ends[row]], -depth)[-depth]
+    if wide.any():
+        narrow = ~wide[rows]
+        rows, rough, counts = rows[narrow], rough[narrow], np.where(wide, 0, counts)
+    table = np.full((count, counts.max(initial=0)), -np.inf, dtype=np.float32)
+    table[rows, within(rows, counts)] = rough
+    if table.shape[1] >= depth:
+        nth = np.maximum(nth, np.partition(table, -depth, axis=1)[:, -depth])
+    return nth
 
 
 def within(rows: Indices, counts: Indices) -> Indices:

@@ -15,12 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.run.pool import STRIP, Pairs, Pool, rough_scores, within
-from harness.run.vectors import Block, Chunk, Indices, Queries, Scores, Vectors, blocks, direction_divisors, tiles
+from harness.run.vectors import (
+    TILE,
+    Block,
+    Chunk,
+    Indices,
+    Queries,
+    Scores,
+    Vectors,
+    blocks,
+    direction_divisors,
+    tiles,
+)
 
 __all__ = ["Chunk", "Found", "Hits", "Indices", "Scores", "score_pairs", "search"]
 
 # Pairs taken together to float64.
 PAIRS = 1 << 7
+# Queries scanned together, for which every document of a block may have to be scored.
+SCAN = 1 << 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +145,7 @@ def _propose(queries: Queries, chunks: Iterable[Chunk], depth: int, grid: float)
     strips = [slice(start, start + STRIP) for start in range(0, max(1, len(queries.seen)), STRIP)]
     pools = [Pool.of(queries.seen[strip], ranked[strip], depth, grid) for strip in strips]
     bad, zero = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    scratch = np.empty(TILE * STRIP, dtype=np.float32)
     longest = -1.0
     for chunk in tiles(chunks):
         block = Block.of(chunk, queries.cosine)
@@ -143,7 +157,7 @@ def _propose(queries: Queries, chunks: Iterable[Chunk], depth: int, grid: float)
             for strip, pool in zip(strips, pools, strict=True):
                 pool.widen(error[strip])
         for pool in pools:
-            pool.look(block)
+            pool.look(block, scratch)
     left = [pool.prune() for pool in pools]
     rows = np.concatenate([strip.start + pairs.rows for strip, pairs in zip(strips, left, strict=True)])
     joined = Pairs.joined(left)
@@ -170,7 +184,7 @@ def _proposed_keys(queries: Queries, chunks: Iterable[Chunk], proposed: _Propose
 
 def _keys(queries: Queries, chunk: Chunk, rows: Indices, documents: Indices, grid: float) -> Scores:
     """Scores [p], in steps of the grid, of the pairs of query `rows` and the chunk's own `documents`, both [p]."""
-    keys = np.empty(len(rows), dtype=np.float64)
+    score, length = np.empty(len(rows)), np.empty(len(rows))
     width = chunk.vectors.shape[1]
     mine, theirs = np.empty((PAIRS, width)), np.empty((PAIRS, width))
     narrow = np.empty((PAIRS, width), dtype=np.float32)
@@ -179,12 +193,13 @@ def _keys(queries: Queries, chunk: Chunk, rows: Indices, documents: Indices, gri
         count = len(rows[part])
         np.take(queries.exact, rows[part], axis=0, out=mine[:count], mode="clip")
         theirs[:count] = np.take(chunk.vectors, documents[part], axis=0, out=narrow[:count], mode="clip")
-        score = np.einsum("nd,nd->n", mine[:count], theirs[:count])
+        np.einsum("nd,nd->n", mine[:count], theirs[:count], out=score[part])
         if queries.cosine:
-            length = np.sqrt(np.einsum("nd,nd->n", theirs[:count], theirs[:count]))
-            score = score / queries.divisors[rows[part]] / direction_divisors(length)
-        # Adding 0 makes −0 into 0, which equals it but has other bits.
-        keys[part] = np.rint(score / grid) + 0.0
+            np.einsum("nd,nd->n", theirs[:count], theirs[:count], out=length[part])
+    if queries.cosine:
+        score = score / queries.divisors[rows] / direction_divisors(np.sqrt(length))
+    # Adding 0 makes −0 into 0, which equals it but has other bits.
+    keys: Scores = np.rint(score / grid) + 0.0
     return keys
 
 
@@ -219,8 +234,8 @@ def _scan(
         return
     for chunk in blocks(chunks):
         seen = Block.of(chunk, queries.cosine).seen
-        for start in range(0, len(left), STRIP):
-            part = left[start : start + STRIP]
+        for start in range(0, len(left), SCAN):
+            part = left[start : start + SCAN]
             last = np.array([fronts[q].last for q in part.tolist()])
             floor = np.maximum(proposed.floor[part], (last - 1) * grid - proposed.error[part])
             with np.errstate(over="ignore", invalid="ignore"):

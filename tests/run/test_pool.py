@@ -1,11 +1,15 @@
 """What a pool holds, lets go of, and gives up on."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from harness.run import pool as room
-from harness.run.pool import Pool
+from harness.run.pool import Pool, last_places
 from harness.run.vectors import Block, Chunk
+
+SCRATCH = np.empty(4, dtype=np.float32)
 
 
 def looked(scores, *, depth, error=0.0, grid=1e-6, tile=3):
@@ -15,7 +19,7 @@ def looked(scores, *, depth, error=0.0, grid=1e-6, tile=3):
     pool = Pool.of(np.eye(count, dtype=np.float32), np.ones(count, dtype=bool), depth, grid)
     pool.widen(np.full(count, error))
     for start in range(0, len(scores), tile):
-        pool.look(Block.of(Chunk(start, scores[start : start + tile]), cosine=False))
+        pool.look(Block.of(Chunk(start, scores[start : start + tile]), cosine=False), SCRATCH)
     return pool
 
 
@@ -56,8 +60,22 @@ class TestPool:
         monkeypatch.setattr(room, "ROOM", 0)
         pool = looked([[1, 1], [1, 0]], depth=1)
         pool.prune()
-        pool.look(Block.of(Chunk(2, np.array([[5, 5]], dtype=np.float32)), cosine=False))
+        pool.look(Block.of(Chunk(2, np.array([[5, 5]], dtype=np.float32)), cosine=False), SCRATCH)
         assert pool.held[-1].rows.tolist() == [1]
+
+    def test_the_last_place_of_every_row_whatever_their_sizes(self):
+        """None, few, just enough and very many; one with very many makes no table that wide for all."""
+        rng = np.random.default_rng(4)
+        sizes = [0, 2, 3, 50_000, 24, 25, *[5] * 500]
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        rough = rng.normal(size=len(rows)).astype(np.float32)
+        tracemalloc.start()
+        found = last_places(rows, rough, len(sizes), 3)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        for row, size in enumerate(sizes):
+            assert found[row] == (-np.inf if size < 3 else np.sort(rough[rows == row])[-3])
+        assert peak < 10e6
 
     def test_an_error_without_bound_closes_a_query(self):
         """And leaves everything in question for it."""

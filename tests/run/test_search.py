@@ -55,7 +55,7 @@ def shrink(patch, held=2, growth=2):
     """Blocks, strips and pools so small that every path is taken; `held` is how many a pool has room for."""
     for module, name, value in (
         (vectors, "BLOCK", 7), (vectors, "TILE", 3), (pool, "STRIP", 2), (room, "STRIP", 2), (pool, "GROUPS", 2),
-        (pool, "ROOM", held), (pool, "GROWTH", growth), (room, "PAIRS", 5),
+        (pool, "ROOM", held), (room, "SCAN", 3), (pool, "GROWTH", growth), (room, "PAIRS", 5),
     ):  # fmt: skip
         patch.setattr(module, name, value)
 
@@ -310,7 +310,7 @@ class TestInvariance:
         documents = np.repeat(rng.normal(size=(1, 16)), 60, axis=0)
         documents = (documents / np.linalg.norm(documents[0]) + rng.normal(size=(60, 16)) * 3e-7).astype(np.float32)
 
-        def noisy(block, across):
+        def noisy(block, across, scratch=None):
             lengths = np.linalg.norm(block, axis=1)[:, None] * np.linalg.norm(across, axis=0)
             noise = rng.choice([-0.9, 0.9], lengths.shape) * vectors.sum_error(16) * lengths
             return (block.astype(np.float64) @ across + noise).astype(np.float32)
