@@ -83,11 +83,12 @@ class Pool:
         full = GROWTH * self.depth * len(self.bar)
         with np.errstate(over="ignore", invalid="ignore"):
             rough = rough_scores(block.seen, self.across, scratch)
-            at = self._above(rough) if self.bar.max() > -np.inf else None
-            if (at is None or len(at) > full) and len(rough) >= self.depth:
+            enough = len(rough) >= self.depth
+            if enough and self.bar.max() == -np.inf:
                 self._lift(_bar(rough, self.depth))
-                at = None
-            if at is None:
+            at = self._above(rough)
+            if enough and len(at) > full:
+                self._lift(_bar(rough, self.depth))
                 at = self._above(rough)
         documents, rows = np.divmod(at, rough.shape[1])
         self.held.append(Pairs(rows, documents + block.start, rough.ravel()[at]))
