@@ -5,6 +5,7 @@ and nothing else.
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ def _padded_filling(tokens: Sequence[Tokens], width: int, padding_side: str) -> 
     return torch.tensor(rows)
 
 
-class SideEncoder:
+class SideEncoder(ABC):
     """The modules of one side, the first of which gives contextual rows.
 
     `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
@@ -146,13 +147,13 @@ class SideEncoder:
         """This encoder, giving a text those rows besides its own that a manifest says."""
         return self
 
+    @abstractmethod
     def pieces(self, features: Features) -> list[Piece]:
         """What is kept of each text of a batch, once all modules are done."""
-        raise NotImplementedError
 
+    @abstractmethod
     def blank(self) -> Piece:
         """What stands for a text that failed."""
-        raise NotImplementedError
 
     def fault(self, piece: Piece) -> str | None:
         """Why a text of which this is kept has failed all the same; None where it hasn't."""
