@@ -30,6 +30,20 @@ class TestOneForwardPass:
                 found = encode([sides[mine], sides[other]], given)
                 assert [each.vectors.tobytes() for each in found] == [alone[mine], alone[other]]
 
+    def test_a_readout_that_writes_into_its_rows_spoils_no_other(self, encoder, monkeypatch):
+        """Modules may: what one leaves behind, the next never sees."""
+        mean, cls = pooled(encoder, "mean"), pooled(encoder, "cls")
+        alone = encode([cls], texts(5))[0].vectors.tobytes()
+        whole = mean.read_out
+
+        def writing(features, excluded=0):
+            found = whole(dict(features), excluded)
+            features["token_embeddings"].zero_()
+            return found
+
+        monkeypatch.setattr(mean, "read_out", writing)
+        assert encode([mean, cls], texts(5))[1].vectors.tobytes() == alone
+
     def test_rows_are_computed_once_for_two_readouts(self, encoder, counted):
         encode([pooled(encoder, "mean"), pooled(encoder, "cls")], texts(20))
         assert len(counted) == 20

@@ -158,12 +158,16 @@ class TestWhoMayOpenIt:
 
 class TestSilence:
     def test_no_query_draws_a_progress_bar(self, small: Store) -> None:
-        """Neither while a store is written nor while it is read, however long it takes."""
-        asked = "SELECT current_setting('enable_progress_bar')"
-        with small.reading() as connection:
-            assert connection.execute(asked).fetchall() == [(False,)]
-        with small.writing() as connection:
-            assert connection.execute(asked).fetchall() == [(False,)]
+        """Neither while a store is read nor while it is written. By default one is drawn where no script is run."""
+        code = (
+            "import sys, pathlib; from harness.store.connection import Store\n"
+            "store = Store(pathlib.Path(sys.argv[1]))\n"
+            "for opened in (store.reading, store.writing):\n"
+            "    with opened() as connection:\n"
+            "        print(connection.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code, str(small.path)], capture_output=True, text=True)
+        assert done.stdout.split() == ["[(False,)]"] * 2, done.stderr
 
 
 class TestAnotherVersion:
