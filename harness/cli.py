@@ -32,9 +32,6 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run ID, a unique 
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite's folder, or its name under ./suites.")]
 
 
-PLANNED = "The same weights with another pooling. It loads, every shape fits, and it must FAIL, as planned:"
-
-
 INTERRUPTED = Interrupted.exit_code
 
 
@@ -62,11 +59,11 @@ def demo(
         _print_json({"runs": [answer.as_record() for answer in answers]})
         return
     from harness.report.terminal import print_answer
-    from harness.verb.demo import working_folder
+    from harness.verb.demo import PAIRS, working_folder
 
-    for answer, told in zip(answers, ("A release that reads further than its parent:", PLANNED), strict=True):
+    for answer, pair in zip(answers, PAIRS, strict=True):
         with _reader_may_leave():
-            typer.echo(f"\n{told}\n")
+            typer.echo(f"\n{pair.told}\n")
             print_answer(answer)
     if (folder := working_folder(dir)) != ".":
         typer.echo(f"\nThe project is in {folder}: cd there before the next commands.")

@@ -1,6 +1,7 @@
 """`harness demo`: the whole job on the embedded suite, and a pair that must be refused."""
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import NotFound
@@ -9,12 +10,26 @@ from harness.verb.place import Place, find_place, shown
 from harness.verb.run import run_in
 
 SUITE = "help-center"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A candidate against its parent, and what is shown by it, in words."""
+
+    candidate: str
+    parent: str
+    told: str
+
+
 PAIRS = (
-    ("minilm-256", "minilm-128"),
-    ("minilm-rows", "minilm-256"),
-    ("minilm-two-stage", "minilm-256"),
-    ("minilm-256-cls", "minilm-256"),
-)
+    Pair("minilm-256", "minilm-128", "A release that reads further than its parent:"),
+    Pair("minilm-rows", "minilm-256", "The same encoder by late interaction, row by row instead of one vector:"),
+    Pair("minilm-two-stage", "minilm-256", "Two stages: the vectors find twenty articles, the rows put them in order:"),
+    Pair(
+        "minilm-256-cls", "minilm-256",
+        "The same weights with another pooling. It loads, every shape fits, and it must FAIL, as planned:",
+    ),
+)  # fmt: skip
 FOLDER = "harness-demo"
 
 
@@ -28,7 +43,9 @@ def demo(dir: str | Path | None = None) -> tuple[Answer, ...]:
     """
     place = _place(dir)
     suite, releases = place.root / "suites" / SUITE, place.root / "releases"
-    return tuple(run_in(place, str(suite), str(releases / mine), str(releases / other)) for mine, other in PAIRS)
+    return tuple(
+        run_in(place, str(suite), str(releases / pair.candidate), str(releases / pair.parent)) for pair in PAIRS
+    )
 
 
 def _place(dir: str | Path | None) -> Place:
@@ -39,7 +56,7 @@ def _place(dir: str | Path | None) -> Place:
     embedded = _embedded()
     for name in (
         f"suites/{SUITE}",
-        *(f"releases/{name}" for name in sorted({name for pair in PAIRS for name in pair})),
+        *(f"releases/{name}" for name in sorted({name for pair in PAIRS for name in (pair.candidate, pair.parent)})),
     ):
         if not (root / name).exists():
             shutil.copytree(
