@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(
 class TestDemo:
     def test_it_shows_every_pair_and_its_planned_fail_is_no_error(self, tmp_path: Path) -> None:
         """In an empty folder: four decisions, the last of them FAIL, and exit 0."""
-        code = "from harness.cli import main; import sys; sys.argv = ['harness', 'demo', '--dir', sys.argv[1]]; sys.exit(main())"
-        done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "demo")], capture_output=True, text=True)
+        code = "import sys; from harness.cli import main; sys.exit(main())"
+        typed = ["demo", "--dir", str(tmp_path / "demo")]
+        done = subprocess.run([sys.executable, "-c", code, *typed], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         shown = [line.split()[1:5] for line in done.stdout.splitlines() if " against " in line and " on " in line]
         assert shown == [
