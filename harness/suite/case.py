@@ -1,20 +1,47 @@
 """A suite in memory: its cases, documents and judgements."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from harness.suite.definition import Role, SuiteDefinition
 
 Attribute: TypeAlias = str | int | float | bool
+Inputs: TypeAlias = Mapping[str, str | tuple[str, ...]]
+"""What a model reads of a case, by name: text; text_a and text_b; question and context; question and choices; tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldAnswer:
+    """A right answer; `start` is its first character in the context, None where the data don't say."""
+
+    text: str
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """What holds of a case: the one that its task asks for, all None where the data say that nobody knows.
+
+    `tags` one a token; `answers` empty where the question has none; `choice` counts from 0.
+    """
+
+    label: str | None = None
+    labels: tuple[str, ...] | None = None
+    value: float | None = None
+    tags: tuple[str, ...] | None = None
+    answers: tuple[GoldAnswer, ...] | None = None
+    choice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One query. `attributes` are its further keys, each of one type throughout the suite; absent where null.
+    """One query, example, pair or question. `attributes` are its further keys, each of one type throughout the suite;
+    absent where null.
 
-    Cases of one `group` depend on one another. `answerable` is False where no document is meant to be relevant.
+    Cases of one `group` depend on one another. `answerable` is False where no document is meant to be relevant, or a
+    question has no answer. `inputs` and `gold` are those of tasks without a corpus.
     """
 
     id: str
@@ -23,6 +50,8 @@ class Case:
     group: str
     answerable: bool
     attributes: Mapping[str, Attribute]
+    inputs: Inputs = field(default_factory=dict)
+    gold: Gold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +96,8 @@ class Suite:
     """A loaded suite. Cases, documents and judgements stand in the order of their files.
 
     `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes. `candidates` by
-    case, each case's in the order of their file; None where the whole corpus is searched.
+    case, each case's in the order of their file; None where the whole corpus is searched. `labels`: every label that the
+    data may give, in their order; None where the task has none.
     """
 
     definition: SuiteDefinition
@@ -79,3 +109,4 @@ class Suite:
     counts: Counts
     warnings: tuple[str, ...]
     candidates: Mapping[str, tuple[Candidate, ...]] | None = None
+    labels: tuple[str, ...] | None = None

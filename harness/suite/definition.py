@@ -21,12 +21,42 @@ Task: TypeAlias = Literal[
     "multiple-choice",
 ]
 Format: TypeAlias = Literal["beir", "trec", "mteb", "squad", "conll", "table", "jsonl"]
+Column: TypeAlias = Text | int
 
 ALL = "all"
 
 
+class Columns(BaseModel):
+    """`columns` of `source`: where a format without names of its own has what a case needs.
+
+    A name, or a column's number, from 1; from the right by negative ones. Left out: the name of the field itself, in
+    formats that name their columns.
+    """
+
+    model_config = Strict
+
+    id: Column | None = None
+    text: Column | None = None
+    text_a: Column | None = None
+    text_b: Column | None = None
+    question: Column | None = None
+    context: Column | None = None
+    choices: Column | list[Column] | None = None
+    tokens: Column | None = None
+    label: Column | None = None
+    labels: Column | None = None
+    value: Column | None = None
+    tags: Column | None = None
+    answers: Column | None = None
+
+
 class Source(BaseModel):
-    """Where the data lie. `path` is from the suite's folder, the other files are from `path`."""
+    """Where the data lie. `path` is from the suite's folder, the other files are from `path`.
+
+    Of tasks without a corpus, `path` is the file, or the folder of the files that `[cases] role` names. `separator`
+    stands between a table's columns, `quotes` says whether quotes enclose some, `header` whether the first line names
+    them; `comments` begins the lines of columns that are none. `task`: of MTEB's tasks, the one that is meant.
+    """
 
     model_config = Strict
 
@@ -35,6 +65,12 @@ class Source(BaseModel):
     corpus: Text | None = None
     queries: Text | None = None
     qrels: Text | None = None
+    columns: Columns = Columns()
+    separator: Literal["tab", "comma", "semicolon", "blank"] | None = None
+    quotes: bool | None = None
+    header: bool | None = None
+    comments: Text | None = None
+    task: Text | None = None
 
 
 class CandidateLists(BaseModel):
