@@ -104,7 +104,9 @@ def degenerate(
 ) -> Degenerate | None:
     """Whether a delta's evidence is degenerate: no spread between groups, or fewer than ten groups that changed.
 
-    `worst_loss` is the most that the metric can lose on a group, in its own units and positive (1 for nDCG).
+    `worst_loss` is the most that the metric can lose on a group, in its own units and positive (1 for nDCG). Of a
+    metric that is no mean of bounded cases it is found to first order: a changed group moves it by at most twice what
+    the parent's most telling group does now; where no group does, by all that it can.
     None where the evidence can be resampled. Source of the bound: Clopper and Pearson (1934).
     """
     left_out = paired.jackknife(groups)
@@ -113,6 +115,8 @@ def degenerate(
     if not spreadless and changed >= FEW_CHANGED_GROUPS:
         return None
     share = largest_share(clopper_pearson(changed, g, level).high, groups)
+    if as_mean(paired) is None or not np.isfinite(worst_loss):
+        worst_loss = min(worst_loss, _first_order(paired, groups))
     loss = -paired.value() if higher_is_better else paired.value()
     return Degenerate(
         reason="no spread between groups" if spreadless and changed else f"{changed} of {g} groups changed",
@@ -120,3 +124,11 @@ def degenerate(
         largest_loss=share * worst_loss,
         every_group_beyond=spreadless and loss > margin,
     )
+
+
+def _first_order(paired: Paired, groups: Codes) -> float:
+    """What all groups together could lose were each changed: twice the largest move that leaving one out makes."""
+    left_out = paired.parent.by_group(groups, int(groups.max()) + 1).leave_one_out()
+    moves = np.abs(left_out - paired.parent.value())
+    largest = float(np.nanmax(moves)) if not np.isnan(moves).all() else 0.0
+    return 2 * largest * len(left_out) if largest > 0 else float("inf")

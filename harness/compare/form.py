@@ -1,8 +1,11 @@
 """From what cases bring to a metric to the statistic that is compared."""
 
-import numpy as np
+from dataclasses import replace
 
-from harness.compare.group import Bools
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.compare.group import Bools, Floats
 from harness.compare.ordering import RankMean, WeightedRank
 from harness.compare.statistic import Finish, Mean, OneSide
 from harness.output.contribution import CaseRanks, CaseRows, Contribution
@@ -20,3 +23,22 @@ def statistic(found: Contribution, members: Bools | None = None) -> OneSide:
         columns = [WeightedRank(x, y, found.kind) for x, y in zip(found.x[kept].T, found.y[kept].T, strict=True)]
         return columns[0] if len(columns) == 1 else RankMean(tuple(columns))
     return Mean(np.asarray(found.values[kept]))
+
+
+def of_cases(found: Contribution, index: NDArray[np.intp]) -> Contribution:
+    """The same metric of some cases, in their order."""
+    case_ids, status = found.case_ids[index], found.status[index]
+    if isinstance(found, CaseRows):
+        return replace(found, case_ids=case_ids, status=status, rows=found.rows[index])
+    if isinstance(found, CaseRanks):
+        return replace(found, case_ids=case_ids, status=status, x=found.x[index], y=found.y[index])
+    return replace(found, case_ids=case_ids, status=status, values=found.values[index])
+
+
+def brought(found: Contribution) -> Floats:
+    """All that cases bring, [n, m]; NaN of those that are not scored."""
+    if isinstance(found, CaseRows):
+        return found.rows
+    if isinstance(found, CaseRanks):
+        return np.hstack([found.x, found.y])
+    return np.where(found.scored, found.values, np.nan)[:, None]

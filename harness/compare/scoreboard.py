@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +10,15 @@ from numpy.typing import NDArray
 from harness.compare.align import join
 from harness.compare.draw import Resample
 from harness.compare.evidence import DeltaEvidence, delta_evidence, standard_error
+from harness.compare.form import brought, of_cases, statistic
 from harness.compare.group import Bools, Codes
 from harness.compare.interval import Interval, Method, Side, bootstrap_many, side_intervals
-from harness.compare.statistic import Grouped, Mean, Paired
-from harness.output.value import CaseValues, Status
+from harness.compare.statistic import Grouped, Paired
+from harness.output.contribution import Contribution
+from harness.output.value import Status
 
 ALL = "all"
+Bounds: TypeAlias = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,28 +80,23 @@ class Cell:
     evidence: DeltaEvidence | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
-    """One metric in the population's order. Shapes: values [n] (NaN unless scored), applicable [n]."""
-
-    values: NDArray[np.float64]
-    applicable: Bools
-
-
 def scoreboard(
     population: Population,
-    candidate: Mapping[str, CaseValues],
-    parent: Mapping[str, CaseValues] | None,
+    candidate: Mapping[str, Contribution],
+    parent: Mapping[str, Contribution] | None,
     *,
     resample: Resample,
     method: Method,
     level: float,
+    bounds: Bounds | None = None,
 ) -> dict[tuple[str, str], Cell]:
-    """Cells by (slice, metric), slices outermost. Raises Unpairable where a side lacks a promotion case."""
-    sides = [_columns(population, side, list(candidate)) for side in (candidate, parent) if side]
+    """Cells by (slice, metric), slices outermost. `bounds`: the least and the greatest value of metrics that are not
+    within 0 and 1. Raises Unpairable where a side lacks a promotion case.
+    """
+    sides = [_in_order(population, side, list(candidate)) for side in (candidate, parent) if side]
     keys = [(name, metric) for name in population.slices for metric in candidate]
     population = replace(population, groups=_by_content(population, sides))
-    summaries = [_summaries(population, side, keys, resample, method, level) for side in sides]
+    summaries = [_summaries(population, side, keys, resample, method, level, bounds or {}) for side in sides]
     pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
     some = {key: pair for key, pair in pairs.items() if pair}
     intervals = bootstrap_many(list(some.values()), resample=resample, method=method, level=level)
@@ -119,13 +118,13 @@ def scoreboard(
     return cells
 
 
-def _by_content(population: Population, sides: Sequence[Mapping[str, "_Columns"]]) -> Codes:
+def _by_content(population: Population, sides: Sequence[Mapping[str, Contribution]]) -> Codes:
     """Group codes [n] in an order of what the groups hold: neither the order of cases nor any name moves a draw.
 
     Groups that hold the same may change places: whichever is drawn, the sample is the same.
     """
-    held = [*(column.values for side in sides for column in side.values()), *population.slices.values()]
-    cases = np.stack(held, axis=1).astype(np.float64)
+    held = [brought(found) for side in sides for found in side.values()]
+    cases = np.hstack([*held, *(members[:, None] for members in population.slices.values())]).astype(np.float64)
     contents: dict[int, list[bytes]] = {}
     for code, row in zip(population.groups.tolist(), cases, strict=True):
         contents.setdefault(code, []).append(row.tobytes())
@@ -135,60 +134,62 @@ def _by_content(population: Population, sides: Sequence[Mapping[str, "_Columns"]
     return place[population.groups]
 
 
-def _columns(population: Population, side: Mapping[str, CaseValues], names: Sequence[str]) -> dict[str, _Columns]:
+def _in_order(
+    population: Population, side: Mapping[str, Contribution], names: Sequence[str]
+) -> dict[str, Contribution]:
     """Every metric in the population's order. Metrics measured over the same cases are joined once."""
     joined: dict[int, NDArray[np.intp]] = {}
-    columns = {}
+    found = {}
     for name in names:
         values = side[name]
         if id(values.case_ids) not in joined:
             wanted = set(population.case_ids)
             stays = np.flatnonzero([case in wanted for case in values.case_ids])
             joined[id(values.case_ids)] = stays[join(population.case_ids, values.case_ids[stays], name)]
-        place = joined[id(values.case_ids)]
-        status = values.status[place]
-        columns[name] = _Columns(
-            np.where(status == Status.SCORED, values.values[place], np.nan),
-            np.asarray(status != Status.NOT_APPLICABLE, dtype=bool),
-        )
-    return columns
+        found[name] = of_cases(values, joined[id(values.case_ids)])
+    return found
 
 
 def _summaries(
     population: Population,
-    side: Mapping[str, _Columns],
+    side: Mapping[str, Contribution],
     keys: Sequence[tuple[str, str]],
     resample: Resample,
     method: Method,
     level: float,
+    bounds: Bounds,
 ) -> dict[tuple[str, str], SideCell]:
-    scored = {key: population.slices[key[0]] & ~np.isnan(side[key[1]].values) for key in keys}
+    scored = {key: population.slices[key[0]] & side[key[1]].scored for key in keys}
     asked = {
-        key: Side(Mean(side[key[1]].values[scored[key]]), population.groups[scored[key]])
+        key: Side(statistic(side[key[1]], scored[key]), population.groups[scored[key]], *bounds.get(key[1], (0.0, 1.0)))
         for key in keys
         if scored[key].any()
     }
-    found = side_intervals(list(asked.values()), resample=resample, method=method, level=level)
-    intervals = dict(zip(asked, found, strict=True))
+    values = {key: own.statistic.value() for key, own in asked.items()}
+    # Of some cases a metric may have no value where of all it has one: no class of theirs is gold, say.
+    defined = {key: own for key, own in asked.items() if not np.isnan(values[key])}
+    found = side_intervals(list(defined.values()), resample=resample, method=method, level=level)
+    intervals = dict(zip(defined, found, strict=True))
     return {
         key: SideCell(
-            value=asked[key].statistic.value() if key in asked else None,
+            value=values[key] if key in defined else None,
             interval=intervals.get(key),
             n_scored=int(scored[key].sum()),
-            n_total=int((population.slices[key[0]] & side[key[1]].applicable).sum()),
+            n_total=int((population.slices[key[0]] & (side[key[1]].status != Status.NOT_APPLICABLE)).sum()),
             n_groups=population.n_groups(scored[key]),
-            se=standard_error(asked[key].statistic, asked[key].groups) if key in asked else None,
+            se=standard_error(defined[key].statistic, defined[key].groups) if key in defined else None,
         )
         for key in keys
     }
 
 
-def _pair(population: Population, columns: Sequence[_Columns], name: str) -> Grouped | None:
-    candidate, parent = columns
-    both = population.slices[name] & ~np.isnan(candidate.values) & ~np.isnan(parent.values)
+def _pair(population: Population, sides: Sequence[Contribution], name: str) -> Grouped | None:
+    candidate, parent = sides
+    both = population.slices[name] & candidate.scored & parent.scored
     if not both.any():
         return None
-    return Grouped(Paired(Mean(candidate.values[both]), Mean(parent.values[both])), population.groups[both])
+    paired = Paired(statistic(candidate, both), statistic(parent, both))
+    return None if np.isnan(paired.value()) else Grouped(paired, population.groups[both])
 
 
 def _evidence(pair: Grouped, interval: Interval, level: float) -> DeltaEvidence:

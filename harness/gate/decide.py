@@ -73,11 +73,13 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
         return replace(result, outcome=Outcome.UNDECIDED, reason=why)
     if cell.paired is None or cell.evidence is None:
         return replace(result, outcome=Outcome.UNDECIDED, reason="no case that both sides scored")
+    higher = rule.metric not in policy.losses
     plain = degenerate(
         cell.paired, cell.groups, margin=margin, worst_loss=policy.span.get(rule.metric, 1.0),
-        level=policy.uncertainty.level,
+        level=policy.uncertainty.level, higher_is_better=higher,
     )  # fmt: skip
     low, high = cell.evidence.interval.low, cell.evidence.interval.high
+    worse, better = (low, high) if higher else (-high, -low)
     seen = f"{_delta(cell)}, interval [{low:+.4f}, {high:+.4f}]"
     if plain and plain.every_group_beyond:
         return replace(
@@ -104,9 +106,9 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
         )
     if np.isnan(low):
         return replace(result, outcome=Outcome.UNDECIDED, reason=f"{_delta(cell)}, but its interval is undefined")
-    if low >= -margin:
+    if worse >= -margin:
         return replace(result, outcome=Outcome.PASS, reason=f"{seen}: its worse end is within the margin {margin:g}")
-    if high < -margin:
+    if better < -margin:
         return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is beyond the margin {margin:g}")
     why = f"{seen} reaches beyond the margin {margin:g}; this suite sees a change of {cell.evidence.mde:.4f} here"
     return replace(result, outcome=Outcome.UNDECIDED, reason=why)
@@ -146,7 +148,8 @@ def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random
     pairs = [Grouped(cell.paired, cell.groups) for cell in members if cell.paired is not None]
     flips = SignFlips.draw(len(np.unique(population.groups)), policy.uncertainty.draws, rng)
     p = np.full(len(members), np.nan)
-    p[tested] = worse_p(pairs, flips=flips, higher_is_better=[True] * len(pairs), margin=margin)
+    higher = [members[i].metric not in policy.losses for i in tested]
+    p[tested] = worse_p(pairs, flips=flips, higher_is_better=higher, margin=margin)
     adjusted = (holm if policy.uncertainty.family == "holm" else benjamini_hochberg)(p)
     results = []
     for cell, raw, family in zip(members, p, adjusted, strict=True):

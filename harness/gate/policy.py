@@ -14,7 +14,8 @@ from harness.identity import Json
 class Policy:
     """Rules and everything that bears on them. `guarded`: the slices under guard, in the suite's order.
 
-    `judged`: for a metric's name, the name under which its Judged@k was measured; none for other tasks.
+    `judged`: for a metric's name, the name under which its Judged@k was measured; none for other tasks. `losses`:
+    metrics of which lower is better.
     """
 
     rules: tuple[Rule, ...]
@@ -28,6 +29,7 @@ class Policy:
     budget: int | None = None
     judged: Mapping[str, str] = field(default_factory=dict)
     span: Mapping[str, float] = field(default_factory=dict)
+    losses: frozenset[str] = frozenset()
 
     @property
     def members(self) -> tuple[tuple[str, str], ...]:

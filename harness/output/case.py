@@ -6,6 +6,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.output.task import TaskOutput
+
 
 class OutputStatus(StrEnum):
     """Whether a case has an output. An empty ranking is an output."""
@@ -52,7 +54,8 @@ class CaseOutput:
     """One case's output.
 
     `reason` says in words why a case failed, `non_finite` that its output was no number. `input_digest` is that of the
-    rendered text. `candidates`: what a last stage was given, None where there is none.
+    rendered text. `candidates`: what a last stage was given, None where there is none. `output`: that of a task without
+    a corpus.
 
     Tokens count the model's own, special ones included, of the pair that lost most where texts are read in pairs; None
     where the release does not tell.
@@ -67,3 +70,4 @@ class CaseOutput:
     tokens_kept: int | None = None
     tokens_lost: int | None = None
     candidates: Candidates | None = None
+    output: TaskOutput | None = None

@@ -249,7 +249,11 @@ class Fusion(BaseModel):
 
 
 class Recorded(BaseModel):
-    """Outputs made elsewhere. `path` counts from the release folder; `revision` is part of the release's meaning."""
+    """Outputs made elsewhere. `path` counts from the release folder; `revision` is part of the release's meaning.
+
+    `label_map` says for labels of the outputs what the data call them. `column` is that of the tags in columns, from 1,
+    or from the right by negative numbers; `null_scores` a file of SQuAD's null odds.
+    """
 
     model_config = Strict
 
@@ -257,13 +261,9 @@ class Recorded(BaseModel):
     path: Text
     score_type: ScoreType
     revision: str | None = None
-
-    @field_validator("format")
-    @classmethod
-    def _supported(cls, format: Format) -> Format:
-        if format in ("squad", "conll"):
-            raise ValueError(f"recorded outputs in {format} format are not supported by this version")
-        return format
+    label_map: dict[Text, Text] = {}
+    column: int | None = None
+    null_scores: Text | None = None
 
     @model_validator(mode="after")
     def _ranked_by_a_number(self) -> "Recorded":

@@ -75,6 +75,7 @@ _ENTERS: Mapping[Kind | None, str] = {
         interaction.weights.*  interaction.scales.*
         interaction.pool  interaction.rank_constant  interaction.absent
         recording.format  recording.outputs  recording.revision
+        recording.label_map.*  recording.column  recording.null_scores
     """,
     Kind.CALIBRATED: """
         interaction.depth  score.calibrator.family  score.calibrator.digest  score.calibrator.fitted_under

@@ -273,13 +273,18 @@ class Tower(BaseModel):
 
 
 class Recording(BaseModel):
-    """Outputs made elsewhere: what made them is declared by `revision` alone, not observed."""
+    """Outputs made elsewhere: what made them is declared by `revision` alone, not observed. `label_map`: what the data
+    call a label of theirs; `column`: of files in columns, the one that is read; `null_scores`: the file of those.
+    """
 
     model_config = Strict
 
     format: str
     outputs: Digest
     revision: str | None
+    label_map: dict[str, str]
+    column: int | None
+    null_scores: Digest | None
 
 
 class Training(BaseModel):

@@ -216,16 +216,19 @@ def _members(definition: ReleaseDefinition) -> Mapping[str, str]:
 
 
 def _recorded(folder: Path, definition: ReleaseDefinition, recorded: Recorded, beside: Beside) -> Release:
-    outputs = folder / recorded.path
-    if not outputs.is_file():
-        raise NotFound(
-            f"[recorded] path {recorded.path!r}", found=f"no file {outputs}", expected="the recorded outputs",
-            mend="Correct the path in release.toml; it counts from the release's folder.",
-        )  # fmt: skip
-    found = file_digest(outputs)
-    manifest = describe_recorded(definition, found, beside)
+    files = {}
+    for key, path in (("path", recorded.path), ("null_scores", recorded.null_scores)):
+        if path is not None:
+            if not (folder / path).is_file():
+                raise NotFound(
+                    f"[recorded] {key} {path!r}", found=f"no file {folder / path}", expected="the recorded outputs",
+                    mend="Correct the path in release.toml; it counts from the release's folder.",
+                )  # fmt: skip
+            files[path] = file_digest(folder / path)
+    null_scores = None if recorded.null_scores is None else files[recorded.null_scores]
+    manifest = describe_recorded(definition, files[recorded.path], beside, null_scores=null_scores)
     _admit(definition, findings(manifest, None))
-    return Release(definition.name, folder, definition, {recorded.path: found}, manifest, outputs=outputs)
+    return Release(definition.name, folder, definition, files, manifest, outputs=folder / recorded.path)
 
 
 def _admit(definition: ReleaseDefinition, checks: tuple[Check, ...], refusal: HarnessError | None = None) -> None:

@@ -7,6 +7,8 @@ from harness.identity import Json
 from harness.release.open import Release
 from harness.run.output import Executed
 from harness.run.ranking import Cut
+from harness.run.replay_cases import replay_cases
+from harness.suite.definition import RANKED
 from harness.suite.freeze import FrozenSuite
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ def execute(
 
     Raises Misconfigured for recorded outputs that cannot be read, Stopped where a model does not load.
     """
+    if frozen.lock.definition.task not in RANKED:
+        return {side: replay_cases(release, frozen.suite) for side, release in releases.items()}
     from harness.run.compose import Task, carry_out, node_of
     from harness.run.given import given_of
 

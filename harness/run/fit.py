@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from harness.errors import Misconfigured
 from harness.release.open import Release
-from harness.suite.definition import SuiteDefinition
+from harness.run.replay_cases import require_recorded
+from harness.suite.definition import RANKED, SuiteDefinition
 
 
 def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None:
@@ -13,6 +14,9 @@ def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None
     whose last stages would be given different documents where the suite does not allow it.
     """
     for release in releases.values():
+        if suite.task not in RANKED:
+            _require_judged(release, suite)
+            continue
         _require_runnable(release)
         for part in _parts(release):
             if suite.task == "retrieval" and part.searching and part.release.definition.interaction == "cross":
@@ -21,6 +25,16 @@ def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None
                 _require_reranking(release, part)
     if suite.task == "retrieval" and suite.ranking.candidates == "shared" and len(releases) > 1:
         _require_shared(releases)
+
+
+def _require_judged(release: Release, suite: SuiteDefinition) -> None:
+    """A task without a corpus takes recorded outputs."""
+    if release.recorded is None:
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"a {release.definition.interaction} release in a suite of {suite.task}",
+            expected="recorded outputs", mend="Record its outputs as JSON Lines.",
+        )  # fmt: skip
+    require_recorded(release.recorded, suite.task)
 
 
 class _Part(NamedTuple):

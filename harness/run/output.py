@@ -1,6 +1,7 @@
 """What a run keeps of one side."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from harness.output.case import CaseOutput
 
@@ -25,8 +26,12 @@ class CutDocument:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """Everything that is kept of one side. `remarks`: what was met besides, counted."""
+    """Everything that is kept of one side. `remarks`: what was met besides, counted. `labels`: what the columns of
+    class scores are called, in their order, and `named` what the data call those that they name otherwise.
+    """
 
     outputs: tuple[CaseOutput, ...]
     remarks: tuple[Remark, ...]
     cut_documents: tuple[CutDocument, ...] = ()
+    labels: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)

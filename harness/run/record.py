@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from harness.output.case import CaseOutput
+from harness.output.task import Number, Scores, Span, Tags
 from harness.run.output import Executed
 from harness.run.record_candidates import record_candidates
 from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace, update
-from harness.suite.case import Attribute
+from harness.suite.case import Attribute, Gold, GoldAnswer
 from harness.suite.freeze import FrozenSuite
 from harness.suite.lock import Lock
 
@@ -46,6 +47,18 @@ def record_suite(connection: Connection, frozen: FrozenSuite) -> None:
         "document_id": pa.array([row.document_id for row in suite.judgements], pa.string()),
         "grade": pa.array([row.grade for row in suite.judgements], pa.int32()),
     })  # fmt: skip
+    golds = [(case, case.gold or Gold()) for case in cases if case.inputs]
+    replace(connection, "golds", key, {
+        "case_id": pa.array([case.id for case, _ in golds], pa.string()),
+        "inputs": pa.array([json.dumps(case.inputs, ensure_ascii=False) for case, _ in golds], pa.string()),
+        "label": pa.array([gold.label for _, gold in golds], pa.string()),
+        "labels": pa.array([gold.labels for _, gold in golds], pa.list_(pa.string())),
+        "value": pa.array([gold.value for _, gold in golds], pa.float64()),
+        "tags": pa.array([gold.tags for _, gold in golds], pa.list_(pa.string())),
+        "answers": pa.array([_each(gold.answers, "text") for _, gold in golds], pa.list_(pa.string())),
+        "starts": pa.array([_each(gold.answers, "start") for _, gold in golds], pa.list_(pa.int64())),
+        "choice": pa.array([gold.choice for _, gold in golds], pa.int64()),
+    })  # fmt: skip
     _record_lock(connection, key, lock)
 
 
@@ -56,7 +69,7 @@ def record_policy(connection: Connection, run: str, lock: Lock) -> None:
         return
     key = {"suite_digest": lock.digest}
     if not connection.execute("SELECT 1 FROM suites WHERE suite_digest = ?", [lock.digest]).fetchall():
-        for table in ("cases", "case_attributes", "judgements", "documents"):
+        for table in ("cases", "case_attributes", "judgements", "golds", "documents"):
             connection.execute(
                 f"INSERT INTO {table} BY NAME SELECT * REPLACE (? AS suite_digest) FROM {table} WHERE suite_digest = ?",
                 [lock.digest, then],
@@ -103,7 +116,13 @@ def record_outputs(
         "crossing": [0 if each.ranking is None else each.ranking.crossing for each in outputs],
     })  # fmt: skip
     replace(connection, "rankings", key, _ranking_columns(outputs))
+    replace(connection, "task_outputs", key, _task_columns(outputs))
     side_key = {"run": run, "side": side}
+    replace(connection, "output_labels", side_key, {
+        "position": np.arange(1, len(executed.labels) + 1),
+        "label": pa.array([executed.named.get(own, own) for own in executed.labels], pa.string()),
+        "own_name": pa.array(executed.labels, pa.string()),
+    })  # fmt: skip
     record_candidates(connection, side_key, outputs)
     replace(connection, "remarks", side_key, {
         "kind": pa.array([each.kind for each in executed.remarks], pa.string()),
@@ -128,7 +147,8 @@ def copy_outputs(connection: Connection, run: str, side: str, release: str, outp
     if not rows:
         return False
     for table, own in (
-        ("outputs", 3), ("rankings", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2), ("candidate_sets", 2),
+        ("outputs", 3), ("rankings", 3), ("task_outputs", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2),
+        ("candidate_sets", 2), ("output_labels", 2),
     ):  # fmt: skip
         mine = {"run": run, "side": side, "release": release}
         names = list(mine)[:own]
@@ -175,6 +195,26 @@ def _ranking_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:
         "document_id": pa.concat_arrays(documents) if documents else pa.array([], pa.string()),
         "score": np.concatenate([np.empty(0), *(ranking.scores for _, ranking in ranked)]),
     }
+
+
+def _task_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:
+    said = [(each.case_id, each.output) for each in outputs if each.output is not None]
+    spans = [output if isinstance(output, Span) else None for _, output in said]
+    return {
+        "case_id": pa.array([case_id for case_id, _ in said], pa.string()),
+        "scores": pa.array([o.values if isinstance(o, Scores) else None for _, o in said], pa.list_(pa.float64())),
+        "value": pa.array([o.value if isinstance(o, Number) else None for _, o in said], pa.float64()),
+        "tags": pa.array([o.tags if isinstance(o, Tags) else None for _, o in said], pa.list_(pa.string())),
+        "answer": pa.array([span and span.text for span in spans], pa.string()),
+        "span_start": pa.array([span and span.start for span in spans], pa.int64()),
+        "span_end": pa.array([span and span.end for span in spans], pa.int64()),
+        "score": pa.array([span and span.score for span in spans], pa.float64()),
+        "null_score": pa.array([span and span.null_score for span in spans], pa.float64()),
+    }
+
+
+def _each(answers: Sequence[GoldAnswer] | None, name: str) -> list[object] | None:
+    return None if answers is None else [getattr(answer, name) for answer in answers]
 
 
 def _text(value: Attribute) -> str:

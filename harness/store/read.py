@@ -1,6 +1,7 @@
 """Reading back: arrays in suite order for the mathematics, typed records for the rest."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
+from harness.identity import text_digest
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 
@@ -171,16 +173,25 @@ def _reading(connection: duckdb.DuckDBPyConnection, table: str, name: str, run: 
 
 
 def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
-    """Digest of the candidate's rankings over the promotion cases: equal where two releases answer alike."""
-    rows = connection.execute(
-        """SELECT sha256(coalesce(string_agg(concat_ws(chr(31), g.case_id, g.position, g.document_id), chr(30)
-                                             ORDER BY k.position, g.position), ''))
-           FROM rankings g JOIN runs r USING (run)
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id AND k.role = 'promotion'
-           WHERE g.run = ? AND g.side = 'candidate'""",
-        [run],
-    ).fetchall()
-    return str(rows[0][0])
+    """Digest of the candidate's rankings, or of what it said, over the promotion cases: equal where two releases answer
+    alike.
+    """
+    digests = [
+        str(connection.execute(
+            f"""SELECT sha256(coalesce(string_agg({said}, chr(30) ORDER BY k.position, {place}), ''))
+                FROM {table} g JOIN runs r USING (run)
+                JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id AND k.role = 'promotion'
+                WHERE g.run = ? AND g.side = 'candidate'""",
+            [run],
+        ).fetchall()[0][0])
+        for table, said, place in (
+            ("rankings", "concat_ws(chr(31), g.case_id, g.position, g.document_id)", "g.position"),
+            ("task_outputs", "to_json(row(g.case_id, g.scores, g.value, g.tags, g.answer, g.null_score))", "g.case_id"),
+        )
+    ]  # fmt: skip
+    # Either is empty; the digest of nothing is left out, so that one of rankings is what it was.
+    ranked, said = digests
+    return ranked if said == text_digest("") else said
 
 
 def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[ExposureRecord, ...]:
@@ -216,7 +227,7 @@ def cases(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseRows:
     rows = connection.execute(
         "SELECT case_id, role, case_group FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
     ).fetchnumpy()
-    return CaseRows(_objects(rows["case_id"]), _objects(rows["role"]), _objects(rows["case_group"]))
+    return CaseRows(objects(rows["case_id"]), objects(rows["role"]), objects(rows["case_group"]))
 
 
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
@@ -248,8 +259,8 @@ def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Rank
         [side, run],
     ).fetchnumpy()
     return RankingRows(
-        case_ids=_objects(outputs["case_id"]),
-        status=_objects(outputs["status"]),
+        case_ids=objects(outputs["case_id"]),
+        status=objects(outputs["status"]),
         truncated=np.asarray(outputs["truncated"], dtype=bool),
         non_finite=np.asarray(outputs["non_finite"], dtype=bool),
         crossing=np.asarray(outputs["crossing"], dtype=np.int64),
@@ -340,7 +351,7 @@ def deltas(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[st
 def counts(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Counts:
     """How many promotion cases of one side were what."""
     rows = connection.execute("SELECT name, count FROM counts WHERE run = ? AND side = ?", [run, side]).fetchall()
-    return Counts(**{name.replace("-", "_"): count for name, count in rows if name != "non-finite"})
+    return Counts(**{name.replace("-", "_"): count for name, count in rows if name not in ("non-finite", "illegal")})
 
 
 def remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
@@ -368,7 +379,7 @@ def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
 
 
-def _objects(column: NDArray[np.object_]) -> NDArray[np.object_]:
+def objects(column: NDArray[np.object_] | list[Any]) -> NDArray[np.object_]:
     """DuckDB gives text as object arrays, masked where a NULL could stand; none of these columns holds one."""
     return np.asarray(column, dtype=object)
 
@@ -380,6 +391,10 @@ EVIDENCE = (
     "candidate_sets",
     "remarks",
     "rankings",
+    "task_outputs",
+    "output_labels",
+    "predictions",
+    "companions",
     "case_metrics",
     "summaries",
     "counts",
@@ -387,7 +402,7 @@ EVIDENCE = (
     "transitions",
     "rules",
 )
-SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "slices", "slice_members")
+SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")
 
 
 def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, pa.Table]:

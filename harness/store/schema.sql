@@ -32,6 +32,19 @@ CREATE TABLE IF NOT EXISTS case_attributes (
     value        VARCHAR NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS golds (        -- what holds of a case, in tasks without a corpus; what nobody knows is NULL
+    suite_digest VARCHAR NOT NULL,
+    case_id      VARCHAR NOT NULL,
+    inputs       VARCHAR NOT NULL,        -- JSON
+    label        VARCHAR,
+    labels       VARCHAR[],
+    value        DOUBLE,
+    tags         VARCHAR[],
+    answers      VARCHAR[],               -- empty where there is none
+    starts       BIGINT[],                -- first characters of the answers in the context
+    choice       BIGINT                   -- from 0
+);
+
 CREATE TABLE IF NOT EXISTS documents (    -- judged documents and those that a run put among its first ten
     suite_digest VARCHAR NOT NULL,
     document_id  VARCHAR NOT NULL,
@@ -116,6 +129,48 @@ CREATE TABLE IF NOT EXISTS rankings (
     position    INTEGER NOT NULL,         -- from 1, in the suite's total order
     document_id VARCHAR NOT NULL,
     score       DOUBLE  NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS task_outputs ( -- what a side said of a case, as it said it, in tasks without a corpus
+    run        VARCHAR NOT NULL,
+    side       VARCHAR NOT NULL,
+    release    VARCHAR NOT NULL,
+    case_id    VARCHAR NOT NULL,
+    scores     DOUBLE[],                  -- one a label, in the order of output_labels, or one a choice
+    value      DOUBLE,                    -- a number, before any inverse transform, or how much two texts are alike
+    tags       VARCHAR[],
+    answer     VARCHAR,                   -- NULL where the model abstains
+    span_start BIGINT,                    -- characters of the context
+    span_end   BIGINT,
+    score      DOUBLE,
+    null_score DOUBLE
+);
+
+CREATE TABLE IF NOT EXISTS output_labels (
+    run      VARCHAR NOT NULL,
+    side     VARCHAR NOT NULL,
+    position BIGINT  NOT NULL,            -- of the column in `scores`, from 1
+    label    VARCHAR NOT NULL,            -- as the data call it
+    own_name VARCHAR NOT NULL             -- as the model does
+);
+
+CREATE TABLE IF NOT EXISTS predictions (  -- what a side's output comes to, under the thresholds and rules of the release
+    run         VARCHAR NOT NULL,
+    side        VARCHAR NOT NULL,
+    release     VARCHAR NOT NULL,
+    case_id     VARCHAR NOT NULL,
+    gold        VARCHAR,                  -- as one reads it; NULL where nobody knows
+    prediction  VARCHAR,                  -- as one reads it; NULL where there is none
+    probability DOUBLE,                   -- of the predicted label or choice
+    flags       VARCHAR[] NOT NULL        -- tied, clipped, short, illegal, …
+);
+
+CREATE TABLE IF NOT EXISTS companions (   -- tables that stand beside the metrics, promotion role
+    run      VARCHAR NOT NULL,
+    side     VARCHAR NOT NULL,
+    position BIGINT  NOT NULL,
+    name     VARCHAR NOT NULL,
+    content  VARCHAR NOT NULL             -- JSON: title, note, columns, rows
 );
 
 CREATE TABLE IF NOT EXISTS candidates (   -- what a last stage was given to rank, and what it made of each pair

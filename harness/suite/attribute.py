@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from harness.file.lines import JsonValue, Place, refuse, shown
+from harness.file.lines import JsonObject, JsonValue, Place, refuse, shown
 from harness.suite.case import Attribute
-from harness.suite.formats.collection import QueryRow
+from harness.suite.role import Row
 
 ANSWERABLE = "answerable"
 LARGEST = 2**53 - 1
@@ -19,6 +20,13 @@ class Attributes:
     left_out: tuple[str, ...]
 
 
+class Further(Row, Protocol):
+    """A case with its keys beyond the format's own."""
+
+    @property
+    def further(self) -> JsonObject: ...
+
+
 @dataclass(slots=True)
 class _Name:
     kind: str
@@ -26,7 +34,7 @@ class _Name:
     floats: bool = field(default=False)
 
 
-def read_attributes(queries: Sequence[QueryRow]) -> Attributes:
+def read_attributes(queries: Sequence[Further]) -> Attributes:
     """Every further key; null and empty lists or objects count as absent, others of these are left out.
 
     Whole and broken numbers mix, as broken ones. Raises Misconfigured for any other mixture of types under one

@@ -9,7 +9,7 @@ from harness.suite.definition import Role, SuiteDefinition
 
 Attribute: TypeAlias = str | int | float | bool
 Inputs: TypeAlias = Mapping[str, str | tuple[str, ...]]
-"""What a model reads of a case, by name: text; text_a and text_b; question and context; question and choices; tokens."""
+"""What a model reads of a case, by name: text; text_a, text_b; question, context; question, choices; tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Suite:
     """A loaded suite. Cases, documents and judgements stand in the order of their files.
 
     `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes. `candidates` by
-    case, each case's in the order of their file; None where the whole corpus is searched. `labels`: every label that the
-    data may give, in their order; None where the task has none.
+    case, each case's in the order of their file; None where the whole corpus is searched. `labels`: every label that
+    the data may give, in their order; None where the task has none.
     """
 
     definition: SuiteDefinition

@@ -1,8 +1,8 @@
 """The schema of `suite.toml`."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.gate.rule import Guards, Name, Rule, Uncertainty
 
@@ -22,8 +22,24 @@ Task: TypeAlias = Literal[
 ]
 Format: TypeAlias = Literal["beir", "trec", "mteb", "squad", "conll", "table", "jsonl"]
 Column: TypeAlias = Text | int
+Word: TypeAlias = Literal["zero", "one", "leave-out"]
 
 ALL = "all"
+RANKED = ("retrieval", "reranking")
+"""Tasks in which documents of a corpus are ranked."""
+
+RIGHT: dict[Task, str | None] = {
+    "retrieval": "Success@1",
+    "reranking": "Success@1",
+    "classification": "accuracy",
+    "multilabel": "subset_accuracy",
+    "regression": None,
+    "similarity": None,
+    "entity": "sequence_accuracy",
+    "answer": "exact_match",
+    "multiple-choice": "choice_accuracy",
+}
+"""By which metric a case is right where suite.toml does not say; of numbers there is no such."""
 
 
 class Columns(BaseModel):
@@ -115,23 +131,48 @@ class RankingPolicy(BaseModel):
     candidates: Literal["shared", "own"] = "shared"
 
 
-class MetricPolicy(BaseModel):
-    """`[metrics.policy]`: what the metrics of spans and answers leave open."""
+class Words(BaseModel):
+    """What one metric says of 0/0, where it departs from the suite's."""
 
     model_config = Strict
 
-    empty: Literal["one", "zero", "leave-out"] = "one"
+    empty: Word | None = None
+    absent: Word | None = None
+    division: Word | None = None
+
+
+class MetricPolicy(BaseModel):
+    """`[metrics.policy]`: what the metrics leave open.
+
+    0/0: `absent`, a class neither gold nor predicted; `division`, the precision of what nobody is given and the recall
+    of what nobody has (zero in averages, undefined of one class); `empty`, gold and prediction both empty;
+    `per_metric` has what departs from it. `clip`: the range that numbers are put into. Of tags, `scheme`, and whether
+    an illegal tag may open an entity (`conlleval`) or not (`strict`). `costs`: of a confusion, by gold and predicted
+    label, the rest 1.
+    """
+
+    model_config = Strict
+
+    empty: Word = "one"
+    absent: Word = "leave-out"
+    division: Word | None = None
+    per_metric: dict[Text, Words] = {}
     scheme: Literal["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"] = "IOB2"
+    reading: Literal["strict", "conlleval"] = "strict"
+    costs: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = {}
+    clip: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 
 
 class Metrics(BaseModel):
-    """`[metrics]`: names as in ir_measures. A case is `right`, in the transitions, where this metric is 1."""
+    """`[metrics]`: names as in ir_measures and scikit-learn. A case is `right`, in the transitions, where this metric
+    is 1; None where no metric says so.
+    """
 
     model_config = Strict
 
     primary: Text
     report: list[Text] = []
-    right: Text = "Success@1"
+    right: Text | None = None
     policy: MetricPolicy = MetricPolicy()
 
 
@@ -166,6 +207,7 @@ class SuiteDefinition(BaseModel):
     candidates: CandidateLists | None = None
     license: str | None = None
     revision: str | None = None
+    labels: Annotated[list[Text], Field(min_length=1)] | None = None
     cases: CasePolicy = CasePolicy()
     ranking: RankingPolicy = RankingPolicy()
     metrics: Metrics
@@ -181,6 +223,15 @@ class SuiteDefinition(BaseModel):
         if not name.isprintable() or name != name.strip() or name.startswith(".") or set(name) & set("/\\:"):
             raise ValueError("a suite's name must be able to name a folder: no slash, colon, leading dot or blank")
         return name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _right_by_task(cls, written: Any) -> Any:
+        """Where suite.toml does not say when a case is right, its task does."""
+        metrics = written.get("metrics") if isinstance(written, dict) else None
+        if isinstance(metrics, dict) and "right" not in metrics:
+            return {**written, "metrics": {**metrics, "right": RIGHT.get(written.get("task"))}}
+        return written
 
     @property
     def guarded_slices(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Fixing a suite, and holding a folder against what was fixed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,14 +10,15 @@ from harness.file.lines import listed
 from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
 from harness.suite.case import Case, Suite
-from harness.suite.definition import Role
+from harness.suite.definition import RANKED, Role
+from harness.suite.formats.example import GOLD
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
 from harness.suite.policy import check_demands
 from harness.suite.role import ROLES, TUNES
 
-SCORERS = {"ranking": "1"}
-"""Versions of the metrics' definitions: raised when a metric's value for the same outputs changes."""
+VERSIONS = {"ranking": "1", **dict.fromkeys(GOLD, "1")}
+"""Of the metrics' definitions: raised when a metric's value for the same outputs changes."""
 
 Members: TypeAlias = Callable[[Sequence[Case], str], list[str]]
 """IDs of the cases for which an SQL condition over their attributes holds."""
@@ -49,6 +50,12 @@ class SuiteReport:
     roles: dict[Role, int]
     slices: dict[str, Support]
     warnings: tuple[str, ...]
+
+
+def scorers(task: str) -> dict[str, str]:
+    """The metrics that a task is judged by, and their version."""
+    kind = "ranking" if task in RANKED else task
+    return {kind: VERSIONS[kind]}
 
 
 def freeze(suite: Suite, members: Members) -> Lock:
@@ -90,7 +97,7 @@ def freeze(suite: Suite, members: Members) -> Lock:
         documents=len(suite.documents),
         grades=tuple(grades),
         top_grade=max([0, *grades]),
-        label_schema=None,
+        label_schema=suite.labels,
         identifiers=Identifiers(near_equal_count=suite.counts.near_equal_ids),
         dropped=Dropped(
             dangling=suite.counts.dangling_dropped,
@@ -99,7 +106,7 @@ def freeze(suite: Suite, members: Members) -> Lock:
         ),
         window_parents={},
         tunes=dict(TUNES),
-        scorers=SCORERS,
+        scorers=scorers(suite.definition.task),
     )
 
 
@@ -115,9 +122,10 @@ def open_frozen(folder: Path) -> FrozenSuite:
     if definition != lock.definition:
         changed = _changes(lock.definition.model_dump(mode="json"), definition.model_dump(mode="json"), "")
         raise _tampered(folder, str(folder / DEFINITION), f"changed since it was frozen: {'; '.join(changed[:5])}")
-    if lock.scorers != SCORERS:
+    present = scorers(lock.definition.task)
+    if lock.scorers != present:
         raise Misconfigured(
-            str(folder), found=f"frozen under metrics of version {lock.scorers}", expected=f"version {SCORERS}",
+            str(folder), found=f"frozen under metrics of version {lock.scorers}", expected=f"version {present}",
             mend=f"Run `harness freeze {folder}`; results under the old lock can't be compared with new ones.",
         )  # fmt: skip
     suite = load(folder)
@@ -175,6 +183,7 @@ def case_digests(suite: Suite) -> tuple[str, ...]:
                 "answerable": case.answerable,
                 "judgements": sorted(rows[case.id]),
                 **({} if given is None else {"candidates": given[case.id]}),
+                **({} if case.gold is None else {"inputs": case.inputs, "gold": asdict(case.gold)}),
             }
         )[:16]
         for case in suite.cases

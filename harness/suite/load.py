@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from harness.errors import Misconfigured, NotFound
 from harness.file.lines import listed, refuse, shown
@@ -12,17 +13,20 @@ from harness.file.toml import place, read_toml
 from harness.identity import file_digest
 from harness.suite.attribute import ANSWERABLE, read_attributes
 from harness.suite.candidates import Candidates, read_candidates
-from harness.suite.case import Attribute, Case, Counts, Document, Judgement, Suite
-from harness.suite.definition import SuiteDefinition
-from harness.suite.formats import beir, trec
+from harness.suite.case import Case, Counts, Document, Judgement, Suite
+from harness.suite.definition import RANKED, SuiteDefinition
+from harness.suite.examples import assembled
+from harness.suite.formats import beir, jsonl, trec
 from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow
+from harness.suite.formats.example import CaseTask, ExampleFiles
 from harness.suite.identifier import near_equal, near_equal_warnings
 from harness.suite.policy import check
-from harness.suite.role import assign_groups, assign_roles, check_groups, ungrouped
+from harness.suite.role import assign_groups, assign_roles, check_groups, group_warnings
 
 DEFINITION = "suite.toml"
-FORMATS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
-TASKS = ("retrieval", "reranking")
+# Of a corpus with queries, and of cases by themselves.
+COLLECTIONS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
+EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl}
 
 
 def load(folder: Path) -> Suite:
@@ -34,7 +38,11 @@ def load(folder: Path) -> Suite:
     definition = read_definition(folder)
     files = data_files(folder, definition)
     digests = file_digests(folder, files)
-    return _assembled(folder, definition, files, FORMATS[definition.source.format].read(files), digests)
+    task, format = definition.task, definition.source.format
+    if isinstance(files, DataFiles):
+        return _assembled(folder, definition, files, COLLECTIONS[format].read(files), digests)
+    own = cast(CaseTask, task)
+    return assembled(folder, definition, own, EXAMPLES[format].read(files, definition.source, own), digests)
 
 
 def read_definition(folder: Path) -> SuiteDefinition:
@@ -46,21 +54,18 @@ def read_definition(folder: Path) -> SuiteDefinition:
             expected="a suite's folder, or the name of one under ./suites", mend="Check the path.",
         )  # fmt: skip
     definition = read_toml(path, SuiteDefinition)
-    for keys, value, readable in (
-        (("task",), definition.task, TASKS),
-        (("source",), definition.source.format, tuple(FORMATS)),
-    ):
-        if value not in readable:
-            raise Misconfigured(
-                place(path, *keys), found=f"{value!r}, which is not supported yet",
-                expected=f"one of {', '.join(readable)}", mend="Nothing else can be read by this version.",
-            )  # fmt: skip
+    formats = COLLECTIONS if definition.task in RANKED else EXAMPLES
+    if definition.source.format not in formats:
+        raise Misconfigured(
+            place(path, "source"), found=f"{definition.source.format!r} for a suite of {definition.task}",
+            expected=f"one of {', '.join(formats)}", mend="Name another format, or mend `task`.",
+        )  # fmt: skip
     check(definition, path)
     return definition
 
 
-def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
-    """Where the collection lies. Raises Misconfigured for a path that isn't relative, and as the format does."""
+def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles | ExampleFiles:
+    """Where the data lie. Raises Misconfigured for a path that isn't relative, and as the format does."""
     source, role = definition.source, definition.cases.role
     mapped = list(role) if isinstance(role, dict) else []
     given = None if definition.candidates is None else definition.candidates.path
@@ -77,11 +82,14 @@ def data_files(folder: Path, definition: SuiteDefinition) -> DataFiles:
             place(folder / DEFINITION, "source"), found=f"qrels = {shown(source.qrels)} beside a role for every file",
             expected="judgement files named in one place", mend="Take `qrels` out of `source`.",
         )  # fmt: skip
-    files: DataFiles = FORMATS[source.format].locate(folder / source.path, source, mapped)
+    if definition.task not in RANKED:
+        examples: ExampleFiles = EXAMPLES[source.format].locate(folder / source.path, source, mapped)
+        return examples
+    files: DataFiles = COLLECTIONS[source.format].locate(folder / source.path, source, mapped)
     return replace(files, candidates=None if given is None else folder / given)
 
 
-def file_digests(folder: Path, files: DataFiles) -> dict[str, str]:
+def file_digests(folder: Path, files: DataFiles | ExampleFiles) -> dict[str, str]:
     """SHA-256 of every data file, by its path from the suite's folder. Raises NotFound, Misconfigured."""
     digests: dict[str, str] = {}
     for path in files.all:
@@ -141,7 +149,7 @@ def _assembled(
         *attributes.left_out,
         *near_equal_warnings(alike[0], "case"),
         *near_equal_warnings(alike[1], "document"),
-        *_group_warnings(queries, kept, policy.group),
+        *group_warnings(queries, kept, policy.group),
         *_text_warnings(cases, read.documents, relevant),
     ]
     if shared:
@@ -235,17 +243,6 @@ def _dropped_warnings(dangling: Sequence[JudgementRow], unjudged: Sequence[Query
     if unjudged:
         warnings.append(f"{len(unjudged)} queries without a judgement dropped (first: {unjudged[0].place})")
     return warnings
-
-
-def _group_warnings(
-    queries: Sequence[QueryRow], attributes: Sequence[Mapping[str, Attribute]], name: str | None
-) -> list[str]:
-    if name is None:
-        return []
-    alone = [query for query, row in zip(queries, attributes, strict=True) if ungrouped(row, name)]
-    return (
-        [f"{len(alone)} cases have no {name} and are each their own group (first: {alone[0].place})"] if alone else []
-    )
 
 
 def _text_warnings(cases: Sequence[Case], documents: Sequence[Document], relevant: set[str]) -> list[str]:

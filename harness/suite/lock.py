@@ -41,8 +41,9 @@ class Lock(BaseModel):
     """A frozen suite. Lists of cases run in step: `roles[i]`, `groups[i]`, `case_digests[i]` are of `case_ids[i]`.
 
     `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
-    group, judgements, the texts of judged documents and candidates. `slices` holds case IDs of every role, in suite
-    order. `candidates`: document IDs by case; None where the whole corpus is searched.
+    group, judgements, the texts of judged documents and candidates, or inputs and gold. `slices` holds case IDs of
+    every role, in suite order. `candidates`: document IDs by case; None where the whole corpus is searched.
+    `label_schema`: every label that the data may give.
     """
 
     model_config = Strict
@@ -59,7 +60,7 @@ class Lock(BaseModel):
     documents: int
     grades: tuple[int, ...]
     top_grade: int
-    label_schema: None
+    label_schema: tuple[str, ...] | None
     identifiers: Identifiers
     dropped: Dropped
     window_parents: dict[str, str]
@@ -76,6 +77,8 @@ class Lock(BaseModel):
         """Digest of what outputs and gold depend on: unchanged when only rules, margins, slices or draws change."""
         definition = self.definition
         given: dict[str, Json] = {} if self.candidates is None else {"candidates": self.candidates}
+        if self.label_schema is not None:
+            given["labels"] = self.label_schema
         return digest(
             {
                 **given,

@@ -11,7 +11,7 @@ from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.suite.definition import ALL, SuiteDefinition
 
-COUNTS = ("missing", "failed", "non-finite", "truncated", "tied")
+COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
 
 
@@ -37,6 +37,19 @@ def check(definition: SuiteDefinition, path: Path) -> None:
     if definition.guards:
         _unique(path, [(("guards", "metrics"), str(parse(name))) for name in definition.guards.metrics])
     _check_candidates(definition, path)
+    right = definition.metrics.right
+    if right is not None and not (parse(right).form == "mean" and parse(right).highest == 1):
+        raise Misconfigured(
+            place(path, "metrics", "right"), found=f"{right!r}, which is no case right or wrong",
+            expected="a metric that is 1 of a case that is right", mend="Name another, or leave `right` out.",
+        )  # fmt: skip
+    if definition.labels is not None:
+        _unique(path, [(("labels",), label) for label in definition.labels])
+        if definition.task not in ("classification", "multilabel"):
+            raise Misconfigured(
+                place(path, "labels"), found=f"`labels` of a {definition.task} suite",
+                expected="labels of classification or multilabel", mend="Take `labels` out.",
+            )  # fmt: skip
     try:
         canonical_json(definition.model_dump(mode="json"))
     except ValueError as error:
@@ -130,7 +143,8 @@ def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str
     yield ("metrics", "primary"), definition.metrics.primary
     for name in definition.metrics.report:
         yield ("metrics", "report"), name
-    yield ("metrics", "right"), definition.metrics.right
+    if definition.metrics.right is not None:
+        yield ("metrics", "right"), definition.metrics.right
     for position, rule in enumerate(definition.rules):
         if rule.kind != "invariant":
             yield ("rules", position, "metric"), rule.metric
@@ -149,6 +163,12 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         raise Misconfigured(
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
+        )  # fmt: skip
+    if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
+        raise Misconfigured(
+            place(path, "cases", "missing"), found=f'missing = "zero" beside {name!r}',
+            expected="metrics that are means of cases, of which 0 is the worst",
+            mend='Write missing = "undecided", or record what is missing.',
         )  # fmt: skip
     if metric.cutoff is not None and metric.cutoff > definition.ranking.depth:
         raise Misconfigured(

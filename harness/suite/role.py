@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Protocol, get_args
 
 from harness.errors import Leaked, Misconfigured
 from harness.file.lines import Place, listed, refuse, shown
@@ -10,7 +10,25 @@ from harness.file.toml import nearest
 from harness.identity import canonical_json
 from harness.suite.case import Attribute
 from harness.suite.definition import CasePolicy, Role
-from harness.suite.formats.collection import JudgementRow, QueryRow
+
+
+class Row(Protocol):
+    """A case as it was read."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def place(self) -> Place: ...
+
+
+class Judged(Protocol):
+    """What is said of a case, and where."""
+
+    @property
+    def case_id(self) -> str: ...
+    @property
+    def place(self) -> Place: ...
+
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -24,9 +42,9 @@ TUNES: Mapping[Role, tuple[str, ...]] = {
 
 
 def assign_roles(
-    queries: Sequence[QueryRow],
+    queries: Sequence[Row],
     attributes: Sequence[Mapping[str, Attribute]],
-    judgements: Sequence[JudgementRow],
+    judgements: Sequence[Judged],
     policy: CasePolicy,
     base: Path,
 ) -> list[Role]:
@@ -45,7 +63,7 @@ def assign_roles(
 
 
 def assign_groups(
-    queries: Sequence[QueryRow], attributes: Sequence[Mapping[str, Attribute]], policy: CasePolicy
+    queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]], policy: CasePolicy
 ) -> list[str]:
     """One group a query, in order: the attribute's value as text, its own ID where it has none.
 
@@ -66,7 +84,7 @@ def ungrouped(attributes: Mapping[str, Attribute], name: str) -> bool:
     return not _text(attributes.get(name, "")).strip()
 
 
-def check_groups(queries: Sequence[QueryRow], roles: Sequence[Role], groups: Sequence[str]) -> None:
+def check_groups(queries: Sequence[Row], roles: Sequence[Role], groups: Sequence[str]) -> None:
     """Raises Leaked for a group whose cases have two roles."""
     first: dict[str, int] = {}
     for position, group in enumerate(groups):
@@ -82,9 +100,19 @@ def check_groups(queries: Sequence[QueryRow], roles: Sequence[Role], groups: Seq
             )
 
 
-def _from_attribute(
-    queries: Sequence[QueryRow], attributes: Sequence[Mapping[str, Attribute]], name: str
-) -> list[Role]:
+def group_warnings(
+    queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]], name: str | None
+) -> list[str]:
+    """Cases that lack what names their group."""
+    if name is None:
+        return []
+    alone = [query for query, row in zip(queries, attributes, strict=True) if ungrouped(row, name)]
+    return (
+        [f"{len(alone)} cases have no {name} and are each their own group (first: {alone[0].place})"] if alone else []
+    )
+
+
+def _from_attribute(queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]], name: str) -> list[Role]:
     _known(queries, attributes, "role", name)
     without = [query for query, row in zip(queries, attributes, strict=True) if name not in row]
     if without:
@@ -105,9 +133,7 @@ def _from_attribute(
     return roles
 
 
-def _from_files(
-    queries: Sequence[QueryRow], judgements: Sequence[JudgementRow], by_path: Mapping[Path, Role]
-) -> list[Role]:
+def _from_files(queries: Sequence[Row], judgements: Sequence[Judged], by_path: Mapping[Path, Role]) -> list[Role]:
     first: dict[str, Place] = {}
     for row in judgements:
         other = first.setdefault(row.case_id, row.place)
@@ -128,7 +154,7 @@ def _from_files(
     return [by_path[first[query.id].path] for query in queries]
 
 
-def _known(queries: Sequence[QueryRow], attributes: Sequence[Mapping[str, Attribute]], what: str, name: str) -> None:
+def _known(queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]], what: str, name: str) -> None:
     if not queries or any(name in row for row in attributes):
         return
     names = sorted({key for row in attributes for key in row})

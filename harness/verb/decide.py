@@ -22,12 +22,15 @@ from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
 from harness.run.record import record_policy
 from harness.store import read, write
-from harness.suite.freeze import SCORERS
+from harness.store.connection import Connection
+from harness.suite.definition import RANKED
+from harness.suite.freeze import scorers
 from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_remark, keep_transitions
 from harness.verb.measure import Measured, judged_name, measure
+from harness.verb.measure_task import measure_task
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
 
@@ -85,9 +88,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
 
     The run is entered into the suite's exposures before any promotion outcome is read.
     """
-    if lock.scorers != SCORERS:
+    present = scorers(lock.definition.task)
+    if lock.scorers != present:
         raise Misconfigured(
-            f"run {run[:12]}", found=f"frozen under metrics of version {lock.scorers}", expected=f"version {SCORERS}",
+            f"run {run[:12]}", found=f"frozen under metrics of version {lock.scorers}", expected=f"version {present}",
             mend="Freeze the suite again and run both releases under it.",
         )  # fmt: skip
     started = time.perf_counter()
@@ -109,7 +113,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
-        sides = {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
+        sides = _measured(connection, run, releases, lock)
         promotion = cases.roles == "promotion"
         population = Population.of(
             cases.case_ids[promotion],
@@ -124,6 +128,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             resample=Resample.draw(population.n_groups(population.slices[ALL]), policy.uncertainty.draws, seeds[0]),
             method=policy.uncertainty.method,
             level=policy.uncertainty.level,
+            bounds={name: (parse(name).lowest, parse(name).highest) for name in sides["candidate"].values},
         )
         flags = _flags(sides, promotion)
         results = name_findings(judge(policy, population, cells, flags, seeds[1]), subject)
@@ -148,10 +153,18 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         keep_cells(connection, run, cells)
         for side, measured in sides.items():
             keep_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)
-        keep_transitions(connection, run, lock.definition.metrics.right, sides, promotion)
+        keep_transitions(connection, run, lock, sides, promotion)
         keep_decision(connection, run, decision, reading.ordinal, lock.policy_digest)
         write.finish(connection, run, "decided", time.perf_counter() - started)
     return decision
+
+
+def _measured(
+    connection: Connection, run: str, releases: dict[str, read.ReleaseRecord], lock: Lock
+) -> dict[str, Measured]:
+    if lock.definition.task not in RANKED:
+        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
+    return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
 def _policy(lock: Lock) -> Policy:
@@ -167,8 +180,9 @@ def _policy(lock: Lock) -> Policy:
         missing=definition.cases.missing,
         max_judged_gap=definition.ranking.max_judged_gap,
         budget=definition.budget.promotion_reads,
-        judged={name: judged_name(name, lock) for name in names},
+        judged={name: judged_name(name, lock) for name in names} if definition.task in RANKED else {},
         span={name: parse(name).span for name in names},
+        losses=frozenset(name for name in names if not parse(name).higher_is_better),
     )
 
 

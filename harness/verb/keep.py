@@ -1,5 +1,6 @@
 """What a decision leaves in the store: values with their intervals, differences, transitions, rules."""
 
+from collections.abc import Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 
@@ -11,9 +12,12 @@ from harness.compare.align import align
 from harness.compare.scoreboard import Cell, SideCell
 from harness.compare.transition import transitions
 from harness.output.decision import Decision, RuleResult
-from harness.output.value import Status
+from harness.output.value import CaseValues, Status
 from harness.store import read, write
 from harness.store.connection import Connection
+from harness.store.read_task import predictions
+from harness.suite.definition import RANKED
+from harness.suite.lock import Lock
 from harness.verb.measure import Measured
 
 # A value of 1 but for rounding.
@@ -71,18 +75,25 @@ def keep_counts(
 def keep_transitions(
     connection: Connection,
     run: str,
-    criterion: str,
+    lock: Lock,
     sides: dict[str, Measured],
     cases: NDArray[np.bool_],
 ) -> None:
-    """A case is right where the criterion's metric is 1; two wrong answers are the same where both put one first."""
+    """A case is right where the criterion's metric is 1; two wrong answers are the same where both put one document
+    first, or predict the same. Without a criterion there are no transitions.
+    """
     write.remove(connection, "transitions", {"run": run})
-    if "parent" not in sides:
+    criterion = lock.definition.metrics.right
+    if "parent" not in sides or criterion is None:
         return
     candidate, parent = (sides[side].values[criterion] for side in ("candidate", "parent"))
+    if not (isinstance(candidate, CaseValues) and isinstance(parent, CaseValues)):
+        raise TypeError(f"{criterion} is no mean of cases")
     aligned = align(candidate, parent)
     asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
-    first = read.first_documents(connection, run)
+    first: Mapping[tuple[str, str], str | None] = (
+        read.first_documents(connection, run) if lock.definition.task in RANKED else predictions(connection, run)
+    )
     same = np.array(
         [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
     )

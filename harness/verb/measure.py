@@ -1,5 +1,6 @@
 """From stored outputs to stored per-case values: what a metric says is read from the store, never from memory."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,10 +12,12 @@ from harness.metric.name import parse
 from harness.metric.place import JudgedPlaces, place, tied_cases
 from harness.metric.ranking import case_values
 from harness.output.case import OutputStatus
+from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
 from harness.store.read import CandidateRows, RankingRows, candidates, rankings
+from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 
 # The one metric that looks at what a last stage was given, and not at what it made of it.
@@ -28,7 +31,7 @@ class Measured:
     """
 
     case_ids: NDArray[np.object_]
-    values: dict[str, CaseValues]
+    values: dict[str, Contribution]
     flags: dict[str, NDArray[np.bool_]]
     ceiling: CaseValues | None = None
 
@@ -40,25 +43,34 @@ def measure(connection: Connection, run: str, side: str, release: str, lock: Loc
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
     given = _given(rows, candidates(connection, run, side))
-    values = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
+    values: dict[str, Contribution] = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
     ceiling = None if given is None else _values(rows, places, given, CEILING, lock)
     kept = values if ceiling is None else {**values, CEILING: ceiling}
-    key = {"run": run, "side": side, "release": release}
-    n = len(rows.case_ids)
-    numbers = np.concatenate([each.values for each in kept.values()])
+    keep_values(connection, {"run": run, "side": side, "release": release}, rows.case_ids, kept)
+    return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
+
+
+def keep_values(
+    connection: Connection, key: dict[str, str], case_ids: NDArray[np.object_], kept: Mapping[str, Contribution]
+) -> None:
+    """Every metric of every case with its status; a value where the metric is a mean of such."""
+    n = len(case_ids)
+    none = np.full(n, np.nan)
+    numbers = np.concatenate([each.values if isinstance(each, CaseValues) else none for each in kept.values()])
     write.replace(connection, "case_metrics", key, {
         "metric": pa.array(np.repeat(np.array(list(kept), dtype=object), n), pa.string()),
-        "case_id": pa.array(np.tile(rows.case_ids, len(kept)), pa.string()),
+        "case_id": pa.array(np.tile(case_ids, len(kept)), pa.string()),
         "value": pa.array(numbers, pa.float64(), mask=np.isnan(numbers)),
         "status": pa.array([str(status) for each in kept.values() for status in each.status], pa.string()),
     })  # fmt: skip
-    return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
 
 
 def metric_names(lock: Lock) -> tuple[str, ...]:
     """Every metric of a run: those the suite names, as written, Judged@k for every depth they see, the criterion."""
     named = lock.definition.metric_names
-    return tuple(dict.fromkeys([*named, *(judged_name(name, lock) for name in named), lock.definition.metrics.right]))
+    judged = [judged_name(name, lock) for name in named] if lock.definition.task in RANKED else []
+    right = lock.definition.metrics.right
+    return tuple(dict.fromkeys([*named, *judged, *([] if right is None else [right])]))
 
 
 def judged_name(metric: str, lock: Lock) -> str:
@@ -82,14 +94,18 @@ def _values(rows: RankingRows, places: JudgedPlaces, given: JudgedPlaces | None,
         top_grade=lock.top_grade,
         no_relevant=ranking.no_relevant,
     )
-    if lock.definition.cases.missing == "zero":
-        lacking = found.status == Status.MISSING
-        found = replace(
-            found,
-            values=np.where(lacking, 0.0, found.values),
-            status=np.where(lacking, Status.SCORED, found.status).astype(object),
-        )
+    found = zero_for_missing(found) if lock.definition.cases.missing == "zero" else found
     return replace(found, metric=name)
+
+
+def zero_for_missing(found: CaseValues) -> CaseValues:
+    """A case without an output has 0, and not none."""
+    lacking = found.status == Status.MISSING
+    return replace(
+        found,
+        values=np.where(lacking, 0.0, found.values),
+        status=np.where(lacking, Status.SCORED, found.status).astype(object),
+    )
 
 
 def _given(rows: RankingRows, found: CandidateRows | None) -> JudgedPlaces | None:
@@ -116,6 +132,7 @@ def _flags(rows: RankingRows, lock: Lock) -> dict[str, NDArray[np.bool_]]:
         "non-finite": rows.non_finite,
         "truncated": rows.truncated,
         "tied": tied_cases(_places(rows, "expected"), depth=max(cutoffs)),
+        "illegal": np.zeros(len(rows.case_ids), dtype=bool),
     }
 
 

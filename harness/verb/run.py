@@ -9,12 +9,14 @@ from pathlib import Path
 from harness import __version__
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
+from harness.metric.label import match_labels
 from harness.output.answer import Answer
 from harness.release.open import Release, open_release
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id, scores_key
+from harness.run.output import Executed
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
@@ -146,6 +148,20 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
     return run
 
 
+def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> None:
+    """Before anything is kept: every label of the data must be among the model's. Raises Misconfigured with both."""
+    labels = frozen.lock.label_schema
+    if labels is None or not executed.labels:
+        return
+    try:
+        match_labels(labels, executed.labels, executed.named)
+    except Misconfigured as refusal:
+        raise Misconfigured(
+            f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
+            mend=refusal.mend,
+        ) from refusal  # fmt: skip
+
+
 def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:
     """Outputs into the store: there already, taken from another run under the same key, or made now, together."""
     with place.store.reading() as connection:
@@ -160,6 +176,8 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     names = " and ".join(release.name for release in todo.values())
     with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
         executed = execute(todo, frozen, kept)
+    for side, release in todo.items():
+        _match_labels(release, executed[side], frozen)
     seconds = (time.perf_counter() - started) / len(todo)
     for side, release in todo.items():
         with place.store.writing() as connection:

@@ -53,15 +53,17 @@ def describe_composed(
     return manifest_of(definition, make(definition, members), {}, beside)
 
 
-def describe_recorded(definition: ReleaseDefinition, outputs: str, beside: Beside | None = None) -> Manifest:
-    """The manifest of recorded outputs; `outputs` is their digest."""
+def describe_recorded(
+    definition: ReleaseDefinition, outputs: str, beside: Beside | None = None, *, null_scores: str | None = None
+) -> Manifest:
+    """The manifest of recorded outputs; `outputs` and `null_scores` are their files' digests."""
     said = definition.recorded
     if said is None:
         raise Misconfigured(
             f"release {definition.name}", found="no [recorded]", expected="recorded outputs",
             mend="Name their file in release.toml.",
         )  # fmt: skip
-    tree = recorded(definition, said, outputs)
+    tree = recorded(definition, said, outputs, null_scores)
     return manifest_of(definition, tree, {said.path: outputs}, beside or Beside())
 
 

@@ -7,7 +7,7 @@ from harness.errors import Misconfigured
 from harness.identity import Json
 from harness.release.definition import Recorded, ReleaseDefinition
 from harness.release.describe.pooled import interaction, output, ranked
-from harness.release.describe.told import DECLARED, DERIVED, Told, Tree
+from harness.release.describe.told import DECLARED, DERIVED, Told, Tree, each_from
 from harness.release.manifest import Manifest, ScoreType
 
 KINDS: Mapping[ScoreType, Literal["tags", "value", "score"]] = {"tags": "tags", "value": "value"}
@@ -100,7 +100,7 @@ def paired(definition: ReleaseDefinition, members: Mapping[str, Manifest]) -> Tr
     }
 
 
-def recorded(definition: ReleaseDefinition, said: Recorded, outputs: str) -> Tree:
+def recorded(definition: ReleaseDefinition, said: Recorded, outputs: str, null_scores: str | None) -> Tree:
     """Outputs made elsewhere: what made them is declared, and not observed."""
     low, high = RANGES.get(said.score_type, (None, None))
     distance = said.score_type == "squared-l2"
@@ -121,6 +121,9 @@ def recorded(definition: ReleaseDefinition, said: Recorded, outputs: str) -> Tre
             "format": Told(said.format, DECLARED),
             "outputs": Told(outputs, said.path),
             "revision": Told(said.revision, DECLARED),
+            "label_map": each_from(said.label_map, DECLARED),
+            "column": Told(said.column, DECLARED),
+            "null_scores": Told(null_scores, said.null_scores or DERIVED),
         },
     }
 

@@ -84,7 +84,7 @@ class Examples:
 
 
 def locate(base: Path, source: Source, mapped: Sequence[str]) -> ExampleFiles:
-    """The file `base`, or the files below it that `[cases] role` names. Raises Misconfigured where a file is not named."""
+    """The file `base`, or the files below it that `[cases] role` names. Raises Misconfigured where none is named."""
     if mapped:
         return ExampleFiles(tuple(base / name for name in mapped))
     if base.is_dir():

@@ -90,7 +90,9 @@ def number_of(entry: Entry, key: str) -> float:
     """A key that must be a finite number."""
     value = entry.keys[key]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        refuse(entry.place, f"`{key}` is {shown(str(value))}", "a number, without quotes", f"Write `{key}` as a number.")
+        refuse(
+            entry.place, f"`{key}` is {shown(str(value))}", "a number, without quotes", f"Write `{key}` as a number."
+        )
     try:
         return float(value)
     except OverflowError:
@@ -138,11 +140,10 @@ def placed(answer: GoldAnswer, context: str, entry: Entry) -> GoldAnswer:
 
 def _choice(entry: Entry, value: JsonValue, choices: str | Sequence[str]) -> int:
     """A choice by its number from 0, or by its text."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(choices):
-        return value
-    if isinstance(value, str) and list(choices).count(value) == 1:
-        return list(choices).index(value)
-    refuse(
-        entry.place, f"`label` is {shown(str(value))}", f"a number from 0 to {len(choices) - 1}, or one choice's text",
-        "Count the choices from 0.",
-    )  # fmt: skip
+    named = [i for i, each in enumerate(choices) if (i if type(value) is int else each) == value]
+    if len(named) != 1:
+        refuse(
+            entry.place, f"`label` is {shown(str(value))}",
+            f"a number from 0 to {len(choices) - 1}, or the text of one choice", "Count the choices from 0.",
+        )  # fmt: skip
+    return named[0]

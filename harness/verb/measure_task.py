@@ -1,0 +1,116 @@
+"""From a task's stored outputs to its stored values, predictions and companions."""
+
+import json
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from harness.output.case import OutputStatus
+from harness.output.contribution import Contribution
+from harness.output.value import CaseValues, Status
+from harness.store import write
+from harness.store.connection import Connection
+from harness.store.read import ReleaseRecord
+from harness.store.read_task import golds, said
+from harness.suite.lock import Lock
+from harness.verb.measure import Measured, keep_values, metric_names, zero_for_missing
+from harness.verb.task.choices import judge_choices
+from harness.verb.task.labels import judge_classes, judge_sets
+from harness.verb.task.numbers import judge_pairs, judge_values
+from harness.verb.task.side import Asked, Judged
+
+JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
+    "classification": judge_classes,
+    "multilabel": judge_sets,
+    "regression": judge_values,
+    "similarity": judge_pairs,
+    "multiple-choice": judge_choices,
+}
+
+
+def measure_task(
+    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+) -> dict[str, Measured]:
+    """Reads what every side said, computes every metric that the suite names, and stores it. Sides are measured over
+    the same classes, so that what one brings to a metric can be exchanged for what the other does.
+    """
+    gold = golds(connection, suite_digest)
+    outputs = {side: said(connection, run, side) for side in releases}
+    labels = lock.label_schema or ()
+    beyond = sorted({name for each in outputs.values() for name in each.labels} - set(labels))
+    ids = gold.case_ids.tolist()
+    within = {name: set(members) for name, members in lock.slices.items()}
+    slices = {"all": np.ones(len(ids), dtype=bool)} | {
+        name: np.array([case in members for case in ids], dtype=bool) for name, members in within.items()
+    }
+    found = {}
+    for side, release in releases.items():
+        asked = Asked(
+            gold=gold,
+            said=outputs[side],
+            roles=np.array(lock.roles, dtype=object),
+            slices=slices,
+            policy=lock.definition.metrics.policy,
+            meaning=json.loads(release.meaning),
+            labels=labels,
+            beyond=tuple(beyond),
+        )
+        judged = JUDGES[lock.definition.task](asked, metric_names(lock))
+        values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
+        _keep(connection, run, side, release.release, asked, judged, values)
+        found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
+    return found
+
+
+def _settled(found: Contribution, lock: Lock) -> Contribution:
+    zero = lock.definition.cases.missing == "zero" and isinstance(found, CaseValues)
+    return zero_for_missing(found) if zero and isinstance(found, CaseValues) else found
+
+
+def _flags(asked: Asked, judged: Judged) -> dict[str, NDArray[np.bool_]]:
+    none = np.zeros(len(judged.prediction), dtype=bool)
+    return {
+        "missing": asked.said.status == OutputStatus.MISSING,
+        "failed": _failed(asked, judged),
+        "non-finite": asked.said.non_finite,
+        "truncated": asked.said.truncated,
+        "tied": judged.flags.get("tied", none),
+        "illegal": judged.flags.get("illegal", none),
+    }
+
+
+def _failed(asked: Asked, judged: Judged) -> NDArray[np.bool_]:
+    """Cases whose output failed, or is none that a metric can read."""
+    failed = np.asarray(asked.said.status == OutputStatus.FAILED, dtype=bool)
+    for each in judged.contributions.values():
+        failed = failed | (each.status == Status.FAILED)
+    return failed
+
+
+def _keep(
+    connection: Connection,
+    run: str,
+    side: str,
+    release: str,
+    asked: Asked,
+    judged: Judged,
+    values: Mapping[str, Contribution],
+) -> None:
+    key = {"run": run, "side": side, "release": release}
+    keep_values(connection, key, asked.said.case_ids, values)
+    flags = [[name for name, held in judged.flags.items() if held[i]] for i in range(len(judged.prediction))]
+    write.replace(connection, "predictions", key, {
+        "case_id": pa.array(asked.said.case_ids, pa.string()),
+        "gold": pa.array(judged.gold, pa.string()),
+        "prediction": pa.array(judged.prediction, pa.string()),
+        "probability": pa.array(judged.probability, pa.float64(), mask=np.isnan(judged.probability)),
+        "flags": pa.array(flags, pa.list_(pa.string())),
+    })  # fmt: skip
+    told = judged.companions
+    write.replace(connection, "companions", {"run": run, "side": side}, {
+        "position": np.arange(1, len(told) + 1),
+        "name": pa.array([each.name for each in told], pa.string()),
+        "content": pa.array([json.dumps(each.as_record(), ensure_ascii=False) for each in told], pa.string()),
+    })  # fmt: skip

@@ -1,0 +1,236 @@
+"""Classification and sets of labels."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Literal, cast
+
+import numpy as np
+
+from harness.errors import Misconfigured
+from harness.metric import classification, multilabel
+from harness.metric.classification import Classified
+from harness.metric.form import Policy
+from harness.metric.label import ClassTable
+from harness.metric.multilabel import Multilabelled
+from harness.output.companion import Cell, Companion
+from harness.verb.task.side import Asked, Judged, number, parsed
+
+SHOWN = 40
+"""Classes up to which the whole confusion matrix is shown; beyond, the largest confusions."""
+
+
+def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
+    """Metrics of one label per case."""
+    outputs = _classified(asked)
+    widened = _widened(outputs, asked.classes)
+    return Judged(
+        contributions={
+            name: replace(classification.contribution(metric, widened, asked.words(metric)), metric=name)
+            for name, metric in parsed(names).items()
+        },
+        prediction=[None if code < 0 else outputs.classes[code] for code in outputs.predicted],
+        gold=list(asked.gold.label),
+        probability=_of_predicted(outputs),
+        flags={"tied": outputs.tied},
+        companions=tuple(_class_companions(asked, _classified(asked.promotion))),
+    )
+
+
+def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
+    """Metrics of any number of labels per case. A mean over labels is over those of the data and of this model."""
+    outputs = _multilabelled(asked)
+    widened = _widened_sets(outputs, asked.classes)
+    return Judged(
+        contributions={
+            name: replace(
+                multilabel.contribution(metric, outputs if metric.form == "mean" else widened, asked.words(metric)),
+                metric=name,
+            )
+            for name, metric in parsed(names).items()
+        },
+        prediction=[
+            _set(outputs, row) if each else None for row, each in zip(outputs.predicted, _there(asked), strict=True)
+        ],
+        gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
+        probability=np.full(len(outputs.case_ids), np.nan),
+        companions=tuple(_set_companions(_multilabelled(asked.promotion))),
+    )
+
+
+def _classified(asked: Asked) -> Classified:
+    return classification.classified(
+        asked.said.case_ids,
+        asked.gold.label,
+        asked.labels,
+        asked.said.matrix(len(asked.said.labels)),
+        asked.said.labels,
+        asked.said.status,
+        kind=_kind(asked),
+    )
+
+
+def _multilabelled(asked: Asked) -> Multilabelled:
+    limit = asked.of("score", "threshold")
+    own = asked.said.labels
+    if isinstance(limit, list):
+        if len(limit) != len(own):
+            raise Misconfigured(
+                "[score] threshold", found=f"{len(limit)} thresholds for {len(own)} labels",
+                expected="one, or one for each label in the model's order", mend=f"The labels are {', '.join(own)}.",
+            )  # fmt: skip
+        limits: float | Mapping[str, float] = dict(zip(own, cast(list[float], limit), strict=True))
+    else:
+        limits = 0.5 if limit is None else float(cast(float, limit))
+    return multilabel.multilabelled(
+        asked.said.case_ids,
+        asked.gold.labels,
+        asked.labels,
+        asked.said.matrix(len(own)),
+        own,
+        asked.said.status,
+        kind=_kind(asked),
+        thresholds=limits,
+    )
+
+
+def _kind(asked: Asked) -> Literal["logit", "probability"]:
+    if asked.kind not in ("logit", "probability"):
+        raise Misconfigured(
+            "score type", found=f"{asked.kind!r}, which gives labels no probability",
+            expected="logit or probability", mend="Correct score_type under [recorded] in release.toml.",
+        )  # fmt: skip
+    return cast(Literal["logit", "probability"], asked.kind)
+
+
+def _widened(outputs: Classified, classes: tuple[str, ...]) -> Classified:
+    """The same outputs over more classes, of which none is ever given."""
+    place = np.array([classes.index(name) for name in outputs.classes], dtype=np.int64)
+    chances = np.where(np.isnan(outputs.probabilities[:, :1]), np.nan, np.zeros((1, len(classes))))
+    chances[:, place] = outputs.probabilities
+    return replace(
+        outputs,
+        classes=classes,
+        gold=np.where(outputs.gold < 0, -1, place[outputs.gold]),
+        predicted=np.where(outputs.predicted < 0, -1, place[outputs.predicted]),
+        probabilities=chances,
+    )
+
+
+def _widened_sets(outputs: Multilabelled, classes: tuple[str, ...]) -> Multilabelled:
+    place = [classes.index(name) for name in outputs.classes]
+    shape = (len(outputs.case_ids), len(classes))
+    gold, predicted = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    chances = np.where(np.isnan(outputs.probabilities[:, :1]), np.nan, np.zeros((1, len(classes))))
+    limits = np.ones(len(classes))
+    gold[:, place], predicted[:, place], chances[:, place] = outputs.gold, outputs.predicted, outputs.probabilities
+    limits[place] = outputs.thresholds
+    return replace(outputs, classes=classes, gold=gold, predicted=predicted, probabilities=chances, thresholds=limits)
+
+
+def _of_predicted(outputs: Classified) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    at = np.maximum(outputs.predicted, 0)[:, None]
+    found = np.take_along_axis(outputs.probabilities, at, axis=1)[:, 0]
+    return np.where(outputs.predicted < 0, np.nan, found)
+
+
+def _there(asked: Asked) -> list[bool]:
+    return [each is not None for each in asked.said.scores]
+
+
+def _set(outputs: Multilabelled, row: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
+    return ", ".join(sorted(name for name, held in zip(outputs.classes, row, strict=True) if held))
+
+
+def _class_companions(asked: Asked, outputs: Classified) -> Iterator[Companion]:
+    words = Policy(asked.policy.absent, asked.policy.division or "zero", asked.policy.empty)
+    yield _table_of(classification.support(outputs, words))
+    found = classification.confusion(outputs)
+    note = f"{found.n_scored} scored cases, {found.n_left_out} left out, {found.n_tied} decided by a tie"
+    if len(found.classes) <= SHOWN:
+        rows = [(name, *counts) for name, counts in zip(found.classes, found.counts.tolist(), strict=True)]
+        yield Companion(
+            "confusion",
+            "Confusion",
+            f"Gold in rows, predicted in columns; {note}.",
+            ("gold", *found.classes),
+            tuple(rows),
+        )
+    else:
+        off = found.counts - np.diag(np.diagonal(found.counts))
+        largest = np.argsort(-off, axis=None, kind="stable")[:SHOWN]
+        pairs = [
+            (found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i]))
+            for i in largest
+            if off.flat[i]
+        ]
+        yield Companion("confusion", "Largest confusions", f"{note}.", ("gold", "predicted", "cases"), tuple(pairs))
+    costs = {(gold, predicted): cost for gold, row in asked.policy.costs.items() for predicted, cost in row.items()}
+    if costs:
+        paid = classification.costs(outputs, costs)
+        k = range(len(paid.classes))
+        cells: list[tuple[Cell, ...]] = [
+            (paid.classes[i], paid.classes[j], float(paid.each[i, j]), int(paid.counts[i, j]), float(paid.total[i, j]))
+            for i in k for j in k if i != j and paid.counts[i, j]
+        ]  # fmt: skip
+        mean = float(np.nanmean(paid.per_case.values)) if paid.per_case.scored.any() else None
+        told = "no case" if mean is None else f"{mean:.4f} a case"
+        yield Companion(
+            "costs",
+            "Costs",
+            f"What the confusions cost: {told}.",
+            ("gold", "predicted", "each", "cases", "total"),
+            tuple(cells),
+        )
+    losses = classification.clipped(outputs)
+    if losses.n_clipped:
+        yield Companion(
+            "clipped",
+            "Clipped losses",
+            f"Probabilities below {losses.least:.3g} cost as much as that one.",
+            ("cases",),
+            ((losses.n_clipped,),),
+        )
+
+
+def _table_of(table: ClassTable) -> Companion:
+    rows = tuple(
+        (row.name, row.support, row.predicted, row.right, number(row.precision), number(row.recall), number(row.f1))
+        for row in table.rows
+    )
+    note = (
+        f"{table.n_absent} classes neither gold nor predicted ({table.absent}), {table.n_without_gold} without gold, "
+        f"{table.n_never_predicted} never predicted (0/0: {table.division})."
+    )
+    return Companion(
+        "classes", "Classes", note, ("class", "support", "predicted", "right", "precision", "recall", "f1"), rows
+    )
+
+
+def _set_companions(outputs: Multilabelled) -> Iterator[Companion]:
+    table = multilabel.label_table(outputs)
+    rows = tuple(
+        (
+            row.name,
+            row.support,
+            number(p),
+            row.predicted,
+            number(rate),
+            number(limit),
+            number(row.precision),
+            number(row.recall),
+            number(row.f1),
+        )
+        for row, p, rate, limit in zip(
+            table.classes.rows, table.prevalence, table.predicted_rate, table.thresholds, strict=True
+        )
+    )
+    columns = ("label", "support", "prevalence", "predicted", "rate", "threshold", "precision", "recall", "f1")
+    yield Companion("labels", "Labels", "A label is given where its probability reaches the threshold.", columns, rows)
+    sizes = multilabel.labels_per_case(outputs)
+    last = int(max(np.flatnonzero(sizes.gold + sizes.predicted), default=0))
+    cells = tuple((i, int(sizes.gold[i]), int(sizes.predicted[i])) for i in range(last + 1))
+    note = (
+        f"Means {sizes.mean_gold:.3f} and {sizes.mean_predicted:.3f}; {sizes.n_both_empty} cases have neither, "
+        f"each worth {sizes.empty}."
+    )
+    yield Companion("sizes", "Labels per case", note, ("labels", "gold", "predicted"), cells)
