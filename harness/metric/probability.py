@@ -1,11 +1,11 @@
-"""Probabilities as a model gave them: checked, never mended."""
+"""Probabilities as a model gave them: checked, and of their rounding alone mended."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
-from harness.metric.form import Bools, Floats, ordered_sum
+from harness.metric.form import Bools, Floats, divided, ordered_sum
 from harness.metric.task import CLIP
 
 ScoreType: TypeAlias = Literal["logit", "probability"]
@@ -25,8 +25,8 @@ class Chances:
 def exclusive(scores: Floats, kind: ScoreType, tolerance: float = TOLERANCE) -> Chances:
     """Probabilities [n, k] of classes that exclude one another. Logits go through a softmax.
 
-    Probabilities stay as they are; they are not usable where one is not finite or outside 0 to 1, or where their
-    sum is further than `tolerance` from 1.
+    Probabilities are not usable where one is not finite or outside 0 to 1, or where their sum is further than
+    `tolerance` from 1; what is nearer is rounding, and they are divided by their sum, as scikit-learn does.
     """
     usable = np.asarray(np.isfinite(scores).all(axis=-1))
     if kind == "logit":
@@ -35,7 +35,9 @@ def exclusive(scores: Floats, kind: ScoreType, tolerance: float = TOLERANCE) -> 
         chances = grown / ordered_sum(grown)[..., None]
     else:
         chances = np.where(usable[..., None], scores, 0.0)
-        usable &= _within(chances, tolerance).all(axis=-1) & (np.abs(ordered_sum(chances) - 1) <= tolerance)
+        total = ordered_sum(chances)
+        usable &= _within(chances, tolerance).all(axis=-1) & (np.abs(total - 1) <= tolerance)
+        chances = divided(chances, total[..., None], 0.0)
     return Chances(np.where(usable[..., None], chances, np.nan), usable)
 
 

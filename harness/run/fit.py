@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from harness.errors import Misconfigured
 from harness.release.open import Release
+from harness.run.replay import RANKINGS
 from harness.run.replay_cases import require_recorded
 from harness.suite.definition import RANKED, SuiteDefinition
 
@@ -59,6 +60,12 @@ def _parts(release: Release, role: str = "", searching: bool = True) -> Iterator
 
 
 def _require_runnable(release: Release) -> None:
+    recorded = release.recorded
+    if recorded is not None and recorded.format not in RANKINGS:
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"outputs recorded as {recorded.format!r}, which rank no documents",
+            expected=f"one of {', '.join(RANKINGS)}", mend="Record them as a TREC run.",
+        )  # fmt: skip
     if release.cannot_run:
         raise Misconfigured(
             f"release {release.name!r}", found=f"{release.cannot_run}, which this version cannot run",

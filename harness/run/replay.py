@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -94,8 +94,7 @@ def replay(
             mend='Record a distance as its negative, with score_type = "value".',
         )  # fmt: skip
     by_query: dict[str, _Scored] = {}
-    readers = {"trec-run": _trec_run, "jsonl": _jsonl}
-    readers[format](path, by_query)
+    RANKINGS[format](path, by_query)
     remarks = list(_remarks(by_query, frozenset(case_ids), corpus if given is None else None))
     if given is not None:
         remarks += _restricted(by_query, given)
@@ -151,6 +150,9 @@ def _jsonl(path: Path, by_query: dict[str, _Scored]) -> None:
                 found = f"the score {score!r} of {shown(document)}"
                 refuse(entry.place, found, "a number", "Write scores as JSON numbers.")
             scored.add(entry.place, document, _as_float(score))
+
+
+RANKINGS: Mapping[str, Callable[[Path, dict[str, _Scored]], None]] = {"trec-run": _trec_run, "jsonl": _jsonl}
 
 
 def _output(case_id: str, scored: _Scored | None, judged: set[str], cut: Cut, given: Given | None) -> CaseOutput:

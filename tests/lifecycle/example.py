@@ -110,7 +110,10 @@ def meaning(kind: str) -> dict[str, Any]:
         found = _written(kind, {}, {"kind": "score", "dimension": 1}, LOGIT)
     else:
         found = _written("recorded", {}, {"kind": "score", "dimension": 1}, {"type": "dot"})
-        found["recording"] = {"format": "trec-run", "outputs": sha("run"), "revision": None}
+        found["recording"] = {
+            "format": "trec-run", "outputs": sha("run"), "revision": None, "label_map": {}, "column": None,
+            "null_scores": None,
+        }  # fmt: skip
     if kind == "two-stage":
         found["interaction"] |= {
             "releases": {"retriever": content("tied"), "reranker": content("cross")}, "depth": 100,
@@ -201,7 +204,10 @@ def complete(kind: str) -> dict[str, Any]:
         "token_schema": "rows.v1", "weights": {"retriever": 0.5}, "scales": {"retriever": "none"},
         "pool": 10, "rank_constant": 60.0, "absent": "lowest",
     }  # fmt: skip
-    found["recording"] = {"format": "trec-run", "outputs": sha("run"), "revision": "r1"}
+    found["recording"] = {
+        "format": "trec-run", "outputs": sha("run"), "revision": "r1", "label_map": {"A": "B"}, "column": -1,
+        "null_scores": sha("null"),
+    }  # fmt: skip
     texts = (
         "dataset_revision", "positives", "admitted", "margin_metric", "miner", "miner_revision", "gather",
         "denominators", "sampler", "ignored_rows", "first_trainable", "last_trainable", "schedule", "phase", "base",

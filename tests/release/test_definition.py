@@ -126,12 +126,6 @@ class TestRefusals:
         said = refusal(read, MODEL.replace("path:model", f"hf:org/name@{branch}"))
         assert "40 hexadecimal digits" in said and "line 5" in said
 
-    @pytest.mark.parametrize("format", ["squad", "conll"])
-    def test_other_recorded_formats_are_refused_by_name(self, read, format):
-        """The line of the format is named."""
-        said = refusal(read, RECORDED.replace("trec-run", format))
-        assert f"{format} format are not supported by this version" in said and "line 5" in said
-
     @pytest.mark.parametrize(
         ("text", "words"),
         [

@@ -86,6 +86,7 @@ class TestRecording:
         release = opened(recorded(content=content))
         assert release.meaning["recording"] == {
             "format": "trec-run", "outputs": hashlib.sha256(content.encode()).hexdigest(), "revision": None,
+            "label_map": {}, "column": None, "null_scores": None,
         }  # fmt: skip
         assert release.meaning["towers"] == {} and release.score_type == "dot"
         assert release.manifest.evidence.sources["score.type"] == "declared"

@@ -291,7 +291,7 @@ class TestOpening:
 
     def test_other_metrics_ask_for_freezing_anew(self, frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Nothing was tampered with: the mend is to freeze again."""
-        monkeypatch.setattr(freezing, "SCORERS", {"ranking": "2"})
+        monkeypatch.setitem(freezing.VERSIONS, "ranking", "2")
         with pytest.raises(Misconfigured, match="freeze"):
             open_frozen(frozen)
 

@@ -45,7 +45,10 @@ class TestDefaults:
             "depth": 100, "ties": "expected", "self_match": "keep", "no_relevant": "not-applicable", "grid": 1e-6,
             "max_judged_gap": None, "candidates": "shared",
         }  # fmt: skip
-        assert definition.metrics.policy.model_dump() == {"empty": "one", "scheme": "IOB2"}
+        assert definition.metrics.policy.model_dump() == {
+            "empty": "one", "absent": "leave-out", "division": None, "per_metric": {}, "scheme": "IOB2",
+            "reading": "strict", "costs": {}, "clip": None,
+        }  # fmt: skip
         assert definition.uncertainty.model_dump() == {
             "method": "bca", "draws": 10_000, "level": 0.95, "seed": 20261201, "family": "holm",
         }  # fmt: skip
@@ -64,12 +67,12 @@ class TestDefaults:
         )
 
 
-class TestNotYet:
+class TestFormats:
     @pytest.mark.parametrize(("right", "other"), [("retrieval", "entity"), ("beir", "squad")])
-    def test_a_declared_word_that_cannot_be_read_is_refused_by_name(self, write: Write, right: str, other: str) -> None:
-        """Tasks and formats of the contract are understood, and refused as not supported yet."""
+    def test_a_format_is_of_a_corpus_or_of_cases(self, write: Write, right: str, other: str) -> None:
+        """Cases by themselves have no BEIR form, a corpus none of questions with their text."""
         error = refused(write(head=HEAD.replace(f'"{right}"', f'"{other}"')))
-        assert f"'{other}', which is not supported yet" in error.found
+        assert "for a suite of" in error.found
 
     def test_any_other_word_is_a_misspelling(self, write: Write) -> None:
         """A word that the contract doesn't have gets the nearest one that it has."""

@@ -75,7 +75,18 @@ class TestTowers:
         [
             ("towers", {}, "towers-agree"),
             ("interaction.tied", False, "towers-agree"),
-            ("recording", {"format": "x", "outputs": "0" * 64, "revision": None}, "towers-agree"),
+            (
+                "recording",
+                {
+                    "format": "x",
+                    "outputs": "0" * 64,
+                    "revision": None,
+                    "label_map": {},
+                    "column": None,
+                    "null_scores": None,
+                },
+                "towers-agree",
+            ),
             ("output.dimension", 7, "widths-chain"),
             ("towers.both.state.layers", [5, 6], "mixture-fits"),
             ("towers.both.input.prompts", {"query": ""}, "prompts-by-side"),
