@@ -395,6 +395,7 @@ EVIDENCE = (
     "output_labels",
     "predictions",
     "companions",
+    "metrics",
     "case_metrics",
     "summaries",
     "counts",

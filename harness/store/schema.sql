@@ -222,6 +222,14 @@ CREATE TABLE IF NOT EXISTS case_metrics (
     status  VARCHAR NOT NULL              -- scored | missing | failed | undefined | not-applicable
 );
 
+CREATE TABLE IF NOT EXISTS metrics (
+    run              VARCHAR NOT NULL,
+    position         BIGINT  NOT NULL,    -- in the suite's order, from 1
+    metric           VARCHAR NOT NULL,
+    form             VARCHAR NOT NULL,    -- mean | finish | rank; only a mean has values by case
+    higher_is_better BOOLEAN NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS summaries (    -- promotion role
     run      VARCHAR NOT NULL,
     side     VARCHAR NOT NULL,

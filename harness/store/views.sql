@@ -10,11 +10,34 @@ JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = c.case_id
 LEFT JOIN case_metrics p ON p.run = c.run AND p.side = 'parent' AND p.metric = c.metric AND p.case_id = c.case_id
 WHERE c.side = 'candidate';
 
--- Promotion cases on which the candidate lost most, worst first.
+-- Promotion cases on which the candidate lost most, worst first; of a metric like a loss, those where it rose most.
 CREATE OR REPLACE VIEW worst_regressions AS
 SELECT run, metric, case_id, parent_value, candidate_value, delta, text
-FROM case_deltas WHERE role = 'promotion' AND delta < 0
-ORDER BY run, metric, delta, case_id;
+FROM case_deltas JOIN metrics m USING (run, metric)
+WHERE role = 'promotion' AND CASE WHEN m.higher_is_better THEN delta < 0 ELSE delta > 0 END
+ORDER BY run, metric, abs(delta) DESC, case_id;
+
+-- What both sides made of every case, beside what holds, in tasks without a corpus.
+CREATE OR REPLACE VIEW case_predictions AS
+SELECT c.run, k.role, c.case_id, k.case_group, c.gold, p.prediction AS parent, c.prediction AS candidate,
+       p.probability AS parent_probability, c.probability AS candidate_probability,
+       p.flags AS parent_flags, c.flags AS candidate_flags, k.text
+FROM predictions c
+JOIN runs r ON r.run = c.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = c.case_id
+LEFT JOIN predictions p ON p.run = c.run AND p.side = 'parent' AND p.case_id = c.case_id
+WHERE c.side = 'candidate'
+ORDER BY c.run, k.position;
+
+-- Which label was given for which, and how often, by side (promotion role).
+CREATE OR REPLACE VIEW confusions AS
+SELECT p.run, p.side, p.gold, p.prediction, count(*) AS cases
+FROM predictions p
+JOIN runs r ON r.run = p.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = p.case_id AND k.role = 'promotion'
+WHERE p.gold IS DISTINCT FROM p.prediction
+GROUP BY ALL
+ORDER BY p.run, p.side, cases DESC, p.gold, p.prediction;
 
 -- Every slice and metric: both sides, the difference, its interval, and what it rests on.
 CREATE OR REPLACE VIEW slice_scoreboard AS

@@ -28,7 +28,7 @@ from harness.suite.freeze import scorers
 from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
-from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_remark, keep_transitions
+from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
 from harness.verb.measure import Measured, judged_name, measure
 from harness.verb.measure_task import measure_task
 from harness.verb.place import Place, find_place
@@ -150,6 +150,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *read.remarks(connection, run),
             ),
         )
+        keep_metrics(connection, run, tuple(sides["candidate"].values))
         keep_cells(connection, run, cells)
         for side, measured in sides.items():
             keep_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)

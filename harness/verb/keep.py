@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from harness.compare.align import align
 from harness.compare.scoreboard import Cell, SideCell
 from harness.compare.transition import transitions
+from harness.metric.name import parse
 from harness.output.decision import Decision, RuleResult
 from harness.output.value import CaseValues, Status
 from harness.store import read, write
@@ -23,6 +24,17 @@ from harness.verb.measure import Measured
 # A value of 1 but for rounding.
 RIGHT = 1 - 1e-9
 RULE_FIELDS = tuple(RuleResult.__dataclass_fields__)
+
+
+def keep_metrics(connection: Connection, run: str, names: tuple[str, ...]) -> None:
+    """What each metric is, whatever its values."""
+    metrics = [parse(name) for name in names]
+    write.replace(connection, "metrics", {"run": run}, {
+        "position": np.arange(1, len(names) + 1),
+        "metric": list(names),
+        "form": [metric.form for metric in metrics],
+        "higher_is_better": [metric.higher_is_better for metric in metrics],
+    })  # fmt: skip
 
 
 def keep_cells(connection: Connection, run: str, cells: dict[tuple[str, str], Cell]) -> None:
