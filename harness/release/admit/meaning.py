@@ -160,7 +160,8 @@ def _unit(tower: Tower) -> bool:
 def _threshold(meaning: Meaning) -> Iterator[str]:
     said = meaning.score.threshold
     values = said if isinstance(said, list) else [] if said is None else [said]
-    if isinstance(said, list) and len(said) != meaning.output.dimension:
+    # How many labels a file of outputs has shows when it is read.
+    if isinstance(said, list) and len(said) != meaning.output.dimension and meaning.recording is None:
         yield f"{len(said)} thresholds for {meaning.output.dimension} labels"
     low, high = meaning.score.low, meaning.score.high
     for value in values:

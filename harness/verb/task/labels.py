@@ -12,6 +12,7 @@ from harness.metric.classification import Classified
 from harness.metric.form import Policy
 from harness.metric.label import ClassTable
 from harness.metric.multilabel import Multilabelled
+from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
@@ -70,17 +71,7 @@ def _classified(asked: Asked) -> Classified:
 
 
 def _multilabelled(asked: Asked) -> Multilabelled:
-    limit = asked.of("score", "threshold")
     own = asked.said.labels
-    if isinstance(limit, list):
-        if len(limit) != len(own):
-            raise Misconfigured(
-                "[score] threshold", found=f"{len(limit)} thresholds for {len(own)} labels",
-                expected="one, or one for each label in the model's order", mend=f"The labels are {', '.join(own)}.",
-            )  # fmt: skip
-        limits: float | Mapping[str, float] = dict(zip(own, cast(list[float], limit), strict=True))
-    else:
-        limits = 0.5 if limit is None else float(cast(float, limit))
     return multilabel.multilabelled(
         asked.said.case_ids,
         asked.gold.labels,
@@ -89,8 +80,25 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         own,
         asked.said.status,
         kind=_kind(asked),
-        thresholds=limits,
+        thresholds=_limits(asked),
     )
+
+
+def _limits(asked: Asked) -> float | Mapping[str, float]:
+    """The probability from which a label is given: one, or one a label. A threshold is of the score's own type."""
+    said, own = asked.of("score", "threshold"), asked.said.labels
+    if said is None:
+        return 0.5
+    given = np.array(cast(list[float], said if isinstance(said, list) else [said]), dtype=np.float64)
+    limits = separate(given[None], _kind(asked)).probabilities[0].tolist()
+    if not isinstance(said, list):
+        return float(limits[0])
+    if len(limits) != len(own):
+        raise Misconfigured(
+            "[score] threshold", found=f"{len(limits)} thresholds for {len(own)} labels",
+            expected="one, or one for each label in the model's order", mend=f"The labels are {', '.join(own)}.",
+        )  # fmt: skip
+    return dict(zip(own, limits, strict=True))
 
 
 def _kind(asked: Asked) -> Literal["logit", "probability"]:

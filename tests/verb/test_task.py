@@ -1,0 +1,359 @@
+"""Tasks without a corpus, from recorded outputs to a decision, against referees that never saw this code."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics as sk
+
+import harness
+from harness.errors import Misconfigured
+from harness.output.answer import Answer
+from harness.output.decision import Outcome
+
+LABELS = ["BILL", "CARD", "REFUND"]
+N = 120
+
+
+@dataclass
+class Bench:
+    """A project whose one suite has the cases that a test gives it."""
+
+    root: Path
+
+    def suite(
+        self, task: str, cases: list[dict[str, Any]], metrics: list[str], *, margin: float = 0.1, more: str = ""
+    ) -> None:
+        folder = self.root / "suites" / "s"
+        folder.mkdir(parents=True, exist_ok=True)
+        _lines(folder / "cases.jsonl", cases)
+        (folder / "suite.toml").write_text(
+            f'schema = "harness.suite.v1"\nname = "s"\ntask = "{task}"\n'
+            'source = { format = "jsonl", path = "cases.jsonl" }\n'
+            + ('[cases]\nrole = "split"\n' if "split" in cases[0] else "")
+            + f"[metrics]\nprimary = {json.dumps(metrics[0])}\nreport = {json.dumps(metrics)}\n"
+            "[uncertainty]\ndraws = 1000\n"
+            f'[[rules]]\nid = "headline"\nkind = "no-worse"\nmetric = {json.dumps(metrics[0])}\n'
+            f"margin = {margin}\n{more}"
+        )
+        harness.freeze("s")
+
+    def release(self, name: str, key: str, score_type: str, values: dict[str, Any], more: str = "") -> None:
+        folder = self.root / "releases" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        _lines(folder / "out.jsonl", [{"id": case, key: value} for case, value in values.items()])
+        (folder / "release.toml").write_text(
+            f'schema = "harness.release.v1"\nname = "{name}"\ninteraction = "recorded"\n[recorded]\n'
+            f'format = "jsonl"\npath = "out.jsonl"\nscore_type = "{score_type}"\n{more}'
+        )
+
+    def values(self, found: Answer, side: str = "candidate") -> dict[str, float | None]:
+        return {name: summary.value for name, summary in found.metrics[side]["all"].items()}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain_page: None) -> Bench:
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "releases").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path)
+
+
+def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def classes(rng: np.random.Generator, quality: float) -> tuple[list[str], dict[str, dict[str, float]]]:
+    """Gold labels, the rarest last, and logits that follow them by so much."""
+    gold = [LABELS[i] for i in np.minimum(rng.geometric(0.6, N) - 1, 2)]
+    logits = rng.normal(size=(N, 3))
+    logits[np.arange(N), [LABELS.index(label) for label in gold]] += quality
+    return gold, {f"c{i}": dict(zip(LABELS, row.tolist(), strict=True)) for i, row in enumerate(logits)}
+
+
+def labelled(gold: list[str]) -> list[dict[str, Any]]:
+    return [{"id": f"c{i}", "text": f"text {i}", "label": label, "long": i % 2 == 0} for i, label in enumerate(gold)]
+
+
+class TestClassification:
+    NAMES = ("f1_macro", "accuracy", "balanced_accuracy", "matthews_corrcoef", "log_loss", "roc_auc_ovr", "f1[REFUND]")
+
+    def test_the_numbers_are_scikit_learns(self, bench: Bench) -> None:
+        """From the file to the answer, through the store: every metric of both sides."""
+        gold, good = classes(np.random.default_rng(1), 2.0)
+        _, poor = classes(np.random.default_rng(1), 0.5)
+        bench.suite("classification", labelled(gold), list(self.NAMES))
+        bench.release("good", "logits", "logit", good)
+        bench.release("poor", "logits", "logit", poor)
+        found = harness.run("s", candidate="poor", parent="good")
+        assert found.decision.outcome is Outcome.FAIL
+        for side, logits in (("candidate", poor), ("parent", good)):
+            scores = np.array([list(row.values()) for row in logits.values()])
+            chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+            predicted = [LABELS[i] for i in scores.argmax(axis=1)]
+            assert bench.values(found, side) == pytest.approx({
+                "f1_macro": sk.f1_score(gold, predicted, average="macro"),
+                "accuracy": sk.accuracy_score(gold, predicted),
+                "balanced_accuracy": sk.balanced_accuracy_score(gold, predicted),
+                "matthews_corrcoef": sk.matthews_corrcoef(gold, predicted),
+                "log_loss": sk.log_loss(gold, chances, labels=LABELS),
+                "roc_auc_ovr": sk.roc_auc_score(gold, chances, multi_class="ovr", labels=LABELS),
+                "f1[REFUND]": sk.f1_score(gold, predicted, labels=["REFUND"], average=None)[0],
+            }, abs=1e-9)  # fmt: skip
+
+    def test_the_order_of_labels_and_cases_changes_nothing(self, bench: Bench) -> None:
+        """A model that has its labels the other way round, and a file that is shuffled, decide alike."""
+        gold, good = classes(np.random.default_rng(2), 2.0)
+        _, poor = classes(np.random.default_rng(2), 1.0)
+        bench.suite("classification", labelled(gold), list(self.NAMES))
+        bench.release("good", "logits", "logit", good)
+        bench.release("poor", "logits", "logit", poor)
+        plain = harness.run("s", candidate="poor", parent="good")
+        turned = {case: dict(reversed(row.items())) for case, row in reversed(poor.items())}
+        bench.release("turned", "logits", "logit", turned)
+        bench.suite("classification", labelled(gold)[::-1], list(self.NAMES))
+        found = harness.run("s", candidate="turned", parent="good")
+        assert found.metrics == plain.metrics
+        assert found.deltas == plain.deltas
+        assert [rule.outcome for rule in found.decision.rules] == [rule.outcome for rule in plain.decision.rules]
+
+    def test_a_loss_is_worse_when_it_is_higher(self, bench: Bench) -> None:
+        """Rule and guard of a loss fail where it rises, and pass where it falls."""
+        gold, good = classes(np.random.default_rng(3), 3.0)
+        _, poor = classes(np.random.default_rng(3), 1.0)
+        bench.suite(
+            "classification", labelled(gold), ["log_loss"],
+            more='[guards]\nmetrics = ["log_loss"]\nslices = ["all"]\n',
+        )  # fmt: skip
+        bench.release("good", "logits", "logit", good)
+        bench.release("poor", "logits", "logit", poor)
+        worse = {rule.id: rule for rule in harness.run("s", candidate="poor", parent="good").decision.rules}
+        assert worse["headline"].outcome is worse["guard:all:log_loss"].outcome is Outcome.FAIL
+        better = {rule.id: rule for rule in harness.run("s", candidate="good", parent="poor").decision.rules}
+        assert better["headline"].outcome is better["guard:all:log_loss"].outcome is Outcome.PASS
+
+    def test_labels_are_compared_by_name(self, bench: Bench) -> None:
+        """A model that lacks a label of the data is refused with both lists; a map says what is called otherwise."""
+        gold, good = classes(np.random.default_rng(4), 2.0)
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        bench.release("good", "logits", "logit", good)
+        other = {
+            case: {"bill": row["BILL"], "LABEL_1": row["CARD"], "REFUND": row["REFUND"]} for case, row in good.items()
+        }
+        bench.release("other", "logits", "logit", other)
+        with pytest.raises(Misconfigured) as refusal:
+            harness.run("s", candidate="other", parent="good")
+        assert "'LABEL_1'" in refusal.value.found and "label_map" in refusal.value.mend
+        bench.release("other", "logits", "logit", other, 'label_map = { bill = "BILL", LABEL_1 = "CARD" }\n')
+        found = harness.run("s", candidate="other", parent="good")
+        assert bench.values(found) == bench.values(found, "parent")
+
+    def test_a_label_that_only_one_side_has(self, bench: Bench) -> None:
+        """It is a class without gold: it takes predictions away, and both sides can still be exchanged."""
+        gold, good = classes(np.random.default_rng(5), 2.0)
+        bench.suite(
+            "classification",
+            labelled(gold),
+            ["f1_macro", "accuracy"],
+            more='[guards]\nmetrics = ["f1_macro"]\nslices = ["all"]\n',
+        )
+        bench.release("good", "logits", "logit", good)
+        wide = {case: {**row, "NEW": 9.0 if i % 3 == 0 else -9.0} for i, (case, row) in enumerate(good.items())}
+        bench.release("wide", "logits", "logit", wide)
+        found = harness.run("s", candidate="wide", parent="good")
+        predicted = [max(row, key=row.__getitem__) for row in wide.values()]
+        assert bench.values(found)["f1_macro"] == pytest.approx(
+            sk.f1_score(gold, predicted, average="macro", labels=[*LABELS, "NEW"], zero_division=0), abs=1e-12
+        )
+        assert {rule.id: rule.outcome for rule in found.decision.rules}["guard:all:f1_macro"] is Outcome.FAIL
+
+    def test_probabilities_that_are_none_fail_their_case(self, bench: Bench) -> None:
+        gold, _ = classes(np.random.default_rng(6), 2.0)
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        even = {f"c{i}": {"BILL": 0.5, "CARD": 0.25, "REFUND": 0.25} for i in range(N)}
+        bench.release("even", "probabilities", "probability", even)
+        bench.release(
+            "broken", "probabilities", "probability", {**even, "c7": {"BILL": 0.9, "CARD": 0.9, "REFUND": 0.0}}
+        )
+        found = harness.run("s", candidate="broken", parent="even")
+        assert {rule.id: rule.value for rule in found.decision.rules}["always:failed"] == 1
+        assert found.decision.outcome is Outcome.FAIL
+
+    def test_what_is_missing_is_undecided(self, bench: Bench) -> None:
+        gold, good = classes(np.random.default_rng(7), 2.0)
+        bench.suite("classification", labelled(gold), ["f1_macro"])
+        bench.release("good", "logits", "logit", good)
+        bench.release("less", "logits", "logit", {case: row for case, row in good.items() if case != "c3"})
+        found = harness.run("s", candidate="less", parent="good")
+        assert (found.counts.missing, found.decision.outcome) == (1, Outcome.UNDECIDED)
+        assert found.metrics["candidate"]["all"]["f1_macro"].n_scored == N - 1
+
+    def test_the_same_bytes_again(self, bench: Bench) -> None:
+        """A stored run decided again, and one from the beginning, give the same answer."""
+        gold, good = classes(np.random.default_rng(8), 2.0)
+        _, poor = classes(np.random.default_rng(8), 1.8)
+        bench.suite("classification", labelled(gold), list(self.NAMES))
+        bench.release("good", "logits", "logit", good)
+        bench.release("poor", "logits", "logit", poor)
+        first = harness.run("s", candidate="poor", parent="good").as_record()
+        assert harness.decide("latest").as_record() == first
+
+
+class TestMultilabel:
+    def test_the_numbers_are_scikit_learns(self, bench: Bench) -> None:
+        """Each label by its own threshold, an empty set beside an empty set is right."""
+        rng = np.random.default_rng(11)
+        gold = rng.random((N, 3)) < [0.6, 0.3, 0.1]
+        logits = rng.normal(size=(N, 3)) + 2 * (gold - 0.5)
+        cases = [
+            {"id": f"c{i}", "text": "t", "labels": [name for name, held in zip(LABELS, row, strict=True) if held]}
+            for i, row in enumerate(gold)
+        ]
+        names = [
+            "f1_macro",
+            "f1_micro",
+            "f1_samples",
+            "subset_accuracy",
+            "hamming_loss",
+            "label_ranking_average_precision",
+            "average_precision_macro",
+        ]
+        bench.suite("multilabel", cases, names)
+        outputs = {f"c{i}": dict(zip(LABELS, row.tolist(), strict=True)) for i, row in enumerate(logits)}
+        bench.release("a", "logits", "logit", outputs, "[score]\nthreshold = [-1.0, 0.0, 0.5]\n")
+        bench.release("b", "logits", "logit", outputs, "[score]\nthreshold = 2.0\n")
+        found = harness.run("s", candidate="a", parent="b")
+        predicted = logits >= [-1.0, 0.0, 0.5]
+        assert bench.values(found) == pytest.approx({
+            "f1_macro": sk.f1_score(gold, predicted, average="macro"),
+            "f1_micro": sk.f1_score(gold, predicted, average="micro"),
+            "f1_samples": sk.f1_score(gold, predicted, average="samples", zero_division=1),
+            "subset_accuracy": sk.accuracy_score(gold, predicted),
+            "hamming_loss": sk.hamming_loss(gold, predicted),
+            "label_ranking_average_precision": sk.label_ranking_average_precision_score(gold, logits),
+            "average_precision_macro": sk.average_precision_score(gold, logits, average="macro"),
+        }, abs=1e-9)  # fmt: skip
+
+
+class TestNumbers:
+    def test_regression_against_scikit_learn_and_scipy(self, bench: Bench) -> None:
+        """r2 is of all cases; a target that nobody knows is outside every number, and counted."""
+        rng = np.random.default_rng(21)
+        target = rng.normal(50, 10, N)
+        output = target + rng.normal(0, 4, N)
+        cases = [{"id": f"c{i}", "text": "t", "value": None if i == 5 else target[i]} for i in range(N)]
+        bench.suite("regression", cases, ["mae", "mse", "rmse", "r2", "pearson", "spearman", "kendall"], margin=1.0)
+        bench.release("a", "value", "value", {f"c{i}": output[i] for i in range(N)})
+        bench.release("b", "value", "value", {f"c{i}": output[i] + rng.normal(0, 4) for i in range(N)})
+        found = harness.run("s", candidate="b", parent="a")
+        y, x = np.delete(target, 5), np.delete(output, 5)
+        assert bench.values(found, "parent") == pytest.approx({
+            "mae": sk.mean_absolute_error(y, x), "mse": sk.mean_squared_error(y, x),
+            "rmse": sk.root_mean_squared_error(y, x), "r2": sk.r2_score(y, x), "pearson": stats.pearsonr(x, y)[0],
+            "spearman": stats.spearmanr(x, y)[0], "kendall": stats.kendalltau(x, y)[0],
+        }, abs=1e-9)  # fmt: skip
+        assert (found.counts.not_applicable, found.metrics["parent"]["all"]["r2"].n_total) == (1, N - 1)
+        assert {rule.id: rule.outcome for rule in found.decision.rules}["headline"] is not Outcome.PASS
+
+    def test_a_threshold_of_pairs_is_fitted_on_calibration_alone(self, bench: Bench) -> None:
+        """Promotion cases that would fit another threshold do not move it."""
+        rng = np.random.default_rng(22)
+        gold = rng.integers(0, 2, N)
+        score = gold * 0.3 + rng.random(N) * 0.5
+        cases = [
+            {
+                "id": f"c{i}",
+                "text_a": "a",
+                "text_b": "b",
+                "value": int(gold[i]),
+                "split": "calibration" if i < 40 else "promotion",
+            }
+            for i in range(N)
+        ]
+        bench.suite(
+            "similarity", cases, ["pair_f1", "pair_accuracy", "pair_average_precision", "spearman"], margin=0.01
+        )
+        bench.release("a", "value", "cosine", {f"c{i}": score[i] for i in range(N)})
+        bench.release("b", "value", "cosine", {f"c{i}": score[i] + (0.4 if i >= 40 else 0.0) for i in range(N)})
+        found = harness.run("s", candidate="b", parent="a")
+        limits = [(sk.f1_score(gold[:40], score[:40] >= each), each) for each in np.unique(score[:40])]
+        limit = max(limits)[1]
+        for side, moved in (("parent", 0.0), ("candidate", 0.4)):
+            called = score[40:] + moved >= limit
+            values = bench.values(found, side)
+            assert values["pair_f1"] == pytest.approx(sk.f1_score(gold[40:], called), abs=0.03)
+            assert values["pair_average_precision"] == pytest.approx(sk.average_precision_score(gold[40:], score[40:]))
+        assert found.deltas["all"]["pair_f1"].delta < -0.05
+
+    def test_pairs_without_a_calibration_case_have_no_threshold(self, bench: Bench) -> None:
+        cases = [{"id": f"c{i}", "text_a": "a", "text_b": "b", "value": i % 2} for i in range(N)]
+        bench.suite("similarity", cases, ["pair_f1"])
+        bench.release("a", "value", "cosine", {f"c{i}": i / N for i in range(N)})
+        bench.release("b", "value", "cosine", {f"c{i}": -i / N for i in range(N)})
+        with pytest.raises(Misconfigured, match="calibration role"):
+            harness.run("s", candidate="b", parent="a")
+
+
+class TestChoices:
+    def test_accuracy_and_loss_over_the_choices(self, bench: Bench) -> None:
+        rng = np.random.default_rng(31)
+        gold = rng.integers(0, 4, N)
+        logits = rng.normal(size=(N, 4)) + 1.5 * np.eye(4)[gold]
+        cases = [{"id": f"c{i}", "question": "q", "choices": list("abcd"), "label": int(gold[i])} for i in range(N)]
+        bench.suite("multiple-choice", cases, ["choice_accuracy", "choice_log_loss"])
+        bench.release("a", "logits", "logit", {f"c{i}": row.tolist() for i, row in enumerate(logits)})
+        bench.release(
+            "b",
+            "logits",
+            "logit",
+            {f"c{i}": dict(zip("abcd", row.tolist(), strict=True)) for i, row in enumerate(-logits)},
+        )
+        found = harness.run("s", candidate="b", parent="a")
+        assert bench.values(found, "parent") == pytest.approx({
+            "choice_accuracy": sk.accuracy_score(gold, logits.argmax(axis=1)),
+            "choice_log_loss": sk.log_loss(gold, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)),
+        })  # fmt: skip
+        assert found.decision.outcome is Outcome.FAIL
+
+
+class TestIdentical:
+    @pytest.mark.parametrize("metric", ["f1_macro", "accuracy", "brier_sum"])
+    def test_the_same_outputs_recorded_anew_are_no_worse(self, bench: Bench, metric: str) -> None:
+        """Nothing changed in 120 groups bounds what may change closely enough for a margin of a tenth."""
+        gold, good = classes(np.random.default_rng(41), 2.0)
+        bench.suite("classification", labelled(gold), [metric], margin=0.1)
+        bench.release("old", "logits", "logit", good)
+        bench.release("new", "logits", "logit", good, 'revision = "2"\n')
+        rules = {rule.id: rule for rule in harness.run("s", candidate="new", parent="old").decision.rules}
+        assert rules["headline"].delta == 0
+        assert rules["headline"].outcome is Outcome.PASS
+
+
+class TestReading:
+    @pytest.mark.parametrize(
+        ("row", "told"),
+        [
+            ({"id": "c0", "logits": {"BILL": 1}}, "lack 'CARD', 'REFUND'"),
+            ({"id": "c0", "logits": [1, 2, 3]}, "do not say of which label"),
+            ({"id": "c0", "logits": {"BILL": "1", "CARD": 1, "REFUND": 1}}, "a number"),
+            ({"id": "c0", "value": 1}, "`logits` or `probabilities`"),
+            ({"id": "c1", "logits": {"BILL": 1, "CARD": 1, "REFUND": 1}}, "appears twice"),
+            ({"id": "c0", "probabilities": {"BILL": 1, "CARD": 0, "REFUND": 0}}, "score_type"),
+        ],
+    )  # fmt: skip
+    def test_a_line_that_says_nothing_of_its_case(self, bench: Bench, row: dict[str, Any], told: str) -> None:
+        """Refused with its line, and nothing is kept."""
+        gold, good = classes(np.random.default_rng(51), 2.0)
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        bench.release("good", "logits", "logit", good)
+        bench.release("bad", "logits", "logit", {case: each for case, each in good.items() if case != "c0"})
+        path = bench.root / "releases/bad/out.jsonl"
+        path.write_text(path.read_text() + json.dumps(row) + "\n")
+        with pytest.raises(Misconfigured) as refusal:
+            harness.run("s", candidate="bad", parent="good")
+        assert f"out.jsonl line {N}" in refusal.value.subject
+        assert told in f"{refusal.value.found}; {refusal.value.expected}"
