@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import EmptySlice, Misconfigured
-from harness.rows.window import by_multiplicity, by_owner, multiplicity, owners, split
+from harness.rows.windows import best, by_multiplicity, by_owner, cut, mean_vector, multiplicity, owners, split
 
 
 class TestSplit:
@@ -88,3 +88,93 @@ class TestReconciliation:
         """A token in no window has no value, and a window beyond the text is another text's."""
         with pytest.raises(Misconfigured, match="windows"):
             multiplicity(np.array(windows), 4)
+
+
+class TestOwners:
+    WINDOWS = np.array([[0, 6], [4, 10]])
+
+    @pytest.mark.parametrize(
+        ("policy", "wanted"),
+        [
+            ("first", [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]),
+            ("centre", [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]),
+            ("largest-context", [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]),
+        ],
+    )
+    def test_each_policy_by_hand(self, policy, wanted):
+        assert owners(self.WINDOWS, 10, policy).tolist() == wanted
+
+    def test_the_last_window_is_shorter_and_so_its_centre_is_another(self):
+        """Of [0, 8) and [6, 10), token 6 is 2.5 from one middle and 1.5 from the other, and 1 and 0 from an edge."""
+        windows = np.array([[0, 8], [6, 10]])
+        assert owners(windows, 10, "centre")[6] == 1
+        assert owners(windows, 10, "largest-context")[6] == 0
+
+    @given(
+        st.integers(1, 40),
+        st.integers(1, 9),
+        st.integers(1, 9),
+        st.sampled_from(["first", "centre", "largest-context"]),
+    )
+    def test_the_owner_holds_the_token(self, n, size, stride, policy):
+        windows = split(n, size, min(stride, size))
+        for token, owner in enumerate(owners(windows, n, policy)):
+            assert windows[owner, 0] <= token < windows[owner, 1]
+
+
+class TestCut:
+    TEXT = "one two  three four"
+    OFFSETS = np.array([[0, 3], [4, 7], [9, 14], [15, 19]])
+
+    def test_every_window_knows_where_it_stands(self):
+        """Tokens, characters, what it shares with its neighbours, and whose it is."""
+        found = cut(self.TEXT, self.OFFSETS, source="d1", release="r", size=3, stride=2, special=2)
+        assert [(each.start, each.end, each.characters, each.left, each.right) for each in found.records] == [
+            (0, 3, (0, 14), 0, 1), (2, 4, (9, 19), 1, 0),
+        ]  # fmt: skip
+        assert {(each.source, each.release, each.stride, each.special) for each in found.records} == {("d1", "r", 2, 2)}
+        assert found.multiplicity.tolist() == [1, 1, 2, 1]
+        assert found.uncovered == ()
+
+    def test_what_hard_truncation_hides_is_counted(self):
+        """Blanks are nothing to be hidden."""
+        found = cut(self.TEXT, self.OFFSETS, source="d1", release="r", size=3, stride=None)
+        assert (len(found.records), found.owner.tolist()) == (1, [0, 0, 0, -1])
+        assert (found.uncovered, found.n_uncovered) == (((15, 19),), 4)
+
+    def test_characters_that_no_token_has_are_uncovered(self):
+        """A tokenizer that drops a sign shows it to no window."""
+        found = cut("a\u00adb c", np.array([[0, 1], [2, 3], [4, 5]]), source="d", release="r", size=2, stride=2)
+        assert found.uncovered == ((1, 2),)
+
+    @given(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30), st.integers(1, 5), st.integers(1, 5)
+    )
+    def test_with_a_stride_every_character_of_every_token_is_shown(self, text, size, stride):
+        offsets = np.stack([np.arange(len(text)), np.arange(1, len(text) + 1)], axis=1)
+        assert cut(text, offsets, source="d", release="r", size=size, stride=min(size, stride)).n_uncovered == 0
+
+
+class TestOneVector:
+    VECTORS = np.array([[4.0, 0.0], [0.0, 1.0]])
+
+    @pytest.mark.parametrize(
+        ("normalise", "wanted"),
+        [
+            ("never", [2, 0.5]),
+            ("before", [0.5, 0.5]),
+            ("after", [0.9701425, 0.2425356]),
+            ("both", [0.7071068, 0.7071068]),
+        ],
+    )
+    def test_when_it_is_normalised_is_part_of_what_it_means(self, normalise, wanted):
+        assert mean_vector(self.VECTORS, normalise=normalise) == pytest.approx(wanted, abs=1e-7)
+
+    def test_the_best_window_is_the_earliest_of_equals(self):
+        assert best(np.array([0.1, 0.7, 0.7])) == 1
+
+    def test_no_window_has_neither(self):
+        with pytest.raises(EmptySlice):
+            mean_vector(np.empty((0, 2)), normalise="after")
+        with pytest.raises(EmptySlice):
+            best(np.empty(0))
