@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.verb.describe import describe
     from harness.verb.diff import diff
     from harness.verb.explain import explain
+    from harness.verb.export import export
     from harness.verb.freeze import freeze
     from harness.verb.report import report
     from harness.verb.run import run
@@ -38,6 +39,7 @@ __all__ = [
     "describe",
     "diff",
     "explain",
+    "export",
     "freeze",
     "report",
     "run",

@@ -41,6 +41,12 @@ class Form(StrEnum):
     json = "json"
 
 
+class Export(StrEnum):
+    trec = "trec"
+    beir = "beir"
+    mteb = "mteb"
+
+
 @app.callback()
 def harness() -> None:
     """Decide whether a retrieval model may be released."""
@@ -245,6 +251,26 @@ def sql(
     found = verb(text, store=store)
     with _reader_may_leave():
         print_rows(found, "json" if as_json else format.value)
+
+
+@app.command()
+def export(
+    run: RunName,
+    format: Annotated[Export, typer.Option(help="trec and beir have the rankings, mteb the metrics.")] = Export.trec,
+    to: Annotated[str | None, typer.Option(help="The folder to write; by default exports/RUN/FORMAT.")] = None,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a stored run in the forms that other tools read."""
+    from harness.verb.export import export as verb
+
+    found = verb(run, format=format.value, to=to, store=store)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    with _reader_may_leave():
+        for file in found.files:
+            typer.echo(f"wrote  {file}")
 
 
 @app.command()

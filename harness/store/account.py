@@ -1,5 +1,6 @@
 """Reading back what people are told: which cases moved, where documents stood, what to judge next."""
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from harness.identity import Json
@@ -187,6 +188,46 @@ def judging_queue(connection: Connection, run: str) -> tuple[Unjudged, ...]:
         "SELECT case_id, text, position, document_id, head FROM judging_queue WHERE run = ?", [run]
     ).fetchall()
     return tuple(Unjudged(*row) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRow:
+    """One row of a stored ranking."""
+
+    case_id: str
+    document_id: str
+    position: int
+    score: float
+
+
+def ranked_rows(connection: Connection, run: str, side: str) -> Iterator[RankedRow]:
+    """A side's whole rankings, cases in suite order."""
+    rows = connection.execute(
+        """SELECT g.case_id, g.document_id, g.position, g.score FROM rankings g JOIN runs r USING (run)
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id
+           WHERE g.run = ? AND g.side = ? ORDER BY k.position, g.position""",
+        [run, side],
+    ).fetchall()
+    return (RankedRow(*row) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRow:
+    """One judgement."""
+
+    case_id: str
+    document_id: str
+    grade: int
+
+
+def judgements(connection: Connection, run: str) -> Iterator[JudgedRow]:
+    """The judgements of a run's suite, cases in suite order."""
+    rows = connection.execute(
+        """SELECT j.case_id, j.document_id, j.grade FROM judgements j JOIN runs r USING (suite_digest)
+           JOIN cases k USING (suite_digest, case_id) WHERE r.run = ? ORDER BY k.position, j.document_id""",
+        [run],
+    ).fetchall()
+    return (JudgedRow(*row) for row in rows)
 
 
 def case_account(connection: Connection, run: str, case_id: str, most: int) -> CaseAccount | None:
