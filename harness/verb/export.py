@@ -36,8 +36,8 @@ class Exported:
 
 
 def export(run: str, *, format: Form, to: str | Path | None = None, store: str | None = None) -> Exported:
-    """Writes a decided run's rankings (`trec`, `beir`) or its promotion metrics (`mteb`), one file a side. Other files in
-    the folder stay.
+    """Writes a decided run's rankings (`trec`, `beir`) or its promotion metrics (`mteb`), one file a side. Other files
+    in the folder stay.
 
     `trec`: runs of six columns, and the judgements. `beir`: `{query: {document: score}}`. `mteb`: one result of a task,
     whose name and revision are the suite's. By default they go to exports/RUN/FORMAT.
@@ -123,6 +123,6 @@ def _refuse_blank(names: list[str], what: str) -> None:
     for name in names:
         if not name or any(letter.isspace() for letter in name):
             raise Misconfigured(
-                f"{what}, {name!r}", found="a blank in it", expected="names without blanks, for blanks stand between columns",
+                f"{what}, {name!r}", found="a blank in it", expected="no blanks, for they stand between columns",
                 mend="Write --format beir, which can say it.",
             )  # fmt: skip
