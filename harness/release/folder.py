@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from harness.errors import NotAdmitted
+from harness.file.unchanged import kept_while_unchanged
 from harness.identity import Json, file_digest
 
 NOT_READ = (
@@ -107,11 +107,4 @@ def _is_pointer(path: Path) -> bool:
     return path.stat().st_size < 1024 and path.read_bytes().startswith(LFS_POINTER)
 
 
-def _digest(path: Path) -> str:
-    about = path.stat()
-    return _digest_once(path.resolve(), about.st_size, about.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _digest_once(path: Path, size: int, changed: int) -> str:
-    return file_digest(path)
+_digest = kept_while_unchanged(4096)(file_digest)
