@@ -24,6 +24,8 @@ NOT_READ = (
 FOLDERS_NOT_READ = ("__pycache__", "onnx", "openvino", "coreml", ".*")
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 LFS_POINTER = b"version https://git-lfs"
+RESTORE = "Restore the file from where the model came from."
+FETCH = "The folder is incomplete: fetch all of it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,7 @@ class ModelFolder:
             return None
         value = read_json(path)
         if not isinstance(value, dict):
-            raise NotAdmitted(
-                str(path), found=f"JSON of type {type(value).__name__}", expected="a JSON object",
-                mend="Restore the file from where the model came from.",
-            )  # fmt: skip
+            raise damaged(path, f"JSON of type {type(value).__name__}", "a JSON object")
         return value
 
     def digests(self, place: PurePosixPath, *likes: str) -> dict[str, str]:
@@ -82,11 +81,18 @@ def read_json(path: Path) -> Json:
     try:
         value: Json = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise NotAdmitted(
-            str(path), found=f"no JSON ({error})", expected="a JSON file",
-            mend="Restore the file from where the model came from.",
-        ) from error  # fmt: skip
+        raise damaged(path, f"no JSON ({error})", "a JSON file") from error
     return value
+
+
+def damaged(path: Path, found: str, expected: str) -> NotAdmitted:
+    """Of a model's file that does not say what it has to."""
+    return NotAdmitted(str(path), found=found, expected=expected, mend=RESTORE)
+
+
+def incomplete(path: Path, expected: str, found: str = "no such file") -> NotAdmitted:
+    """Of something that a model's folder lacks."""
+    return NotAdmitted(str(path), found=found, expected=expected, mend=FETCH)
 
 
 def _counted(folder: Path) -> Iterator[str]:

@@ -9,7 +9,7 @@ from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.admit.settings import setting_findings
 from harness.release.describe.modules import WITH_WEIGHTS, Module, read_towers
-from harness.release.folder import PICKLED, ModelFolder
+from harness.release.folder import FETCH, PICKLED, ModelFolder
 from harness.release.weights import non_finite, tensors
 
 CODED = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
@@ -94,7 +94,7 @@ def _weights(folder: ModelFolder, places: list[PurePosixPath]) -> Check:
     return listed(
         "weights-there", faults, sound=", ".join(there),
         expected="weights for every module that has some, and every shard that an index names",
-        mend="The folder is incomplete: fetch all of it again.",
+        mend=FETCH,
     )  # fmt: skip
 
 

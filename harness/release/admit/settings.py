@@ -8,7 +8,7 @@ from harness.release.admit.check import Check, listed
 from harness.release.describe.backbone import SETTINGS as OF_TRANSFORMER
 from harness.release.describe.modules import Module
 from harness.release.describe.prompts import SETTINGS
-from harness.release.folder import ModelFolder
+from harness.release.folder import RESTORE, ModelFolder
 
 TEXT, WHOLE, SWITCH, TEXTS, SOME = (
     "text",
@@ -17,7 +17,6 @@ TEXT, WHOLE, SWITCH, TEXTS, SOME = (
     "a list of texts",
     "text or a list of it",
 )
-MEND = "Restore the file from where the model came from."
 
 
 def _is_text(value: Json) -> bool:
@@ -75,8 +74,8 @@ def setting_findings(folder: ModelFolder, modules: tuple[Module, ...]) -> tuple[
             mend=f"Correct {SETTINGS}: each prompt is a text, if an empty one.",
         ),
         listed("settings-types", _settings(folder, modules), sound="holds", expected="settings of their types",
-               mend=MEND),
-        listed("module-types", _modules(modules), sound="holds", expected="settings of their types", mend=MEND),
+               mend=RESTORE),
+        listed("module-types", _modules(modules), sound="holds", expected="settings of their types", mend=RESTORE),
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def _ordered(backbone: Backbone, stated: Mapping[str, Json]) -> list[str]:
         rows = {}
     if sorted(rows) != list(range(len(stated))):
         raise NotAdmitted(
-            str(backbone.folder.path / backbone.at("config.json")), found=f"id2label of the rows {', '.join(stated)}",
+            str(backbone.config_file), found=f"id2label of the rows {', '.join(stated)}",
             expected=f"the rows 0 to {len(stated) - 1}", mend="Name every row of the head once, in `id2label`.",
         )  # fmt: skip
     return [rows[row] for row in range(len(rows))]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, Limit, artifact, input_of, read_backbone, rows, state
@@ -24,7 +23,7 @@ from harness.release.describe.pooled import (
 from harness.release.describe.prompts import saved_prompts, suite_prompts
 from harness.release.describe.split import Split, all_tensors, split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
-from harness.release.folder import ModelFolder
+from harness.release.folder import ModelFolder, incomplete
 
 STANFORD = "artifact.metadata"
 # What ColBERT fills a query up to, where a checkpoint of its does not say.
@@ -300,11 +299,8 @@ def _stanford_map(backbone: Backbone) -> Tree:
     elif isinstance(said, int):
         width, source = said, f"{file}#/dim"
     else:
-        raise NotAdmitted(
-            str(folder.path), found=f"neither `linear.weight` nor `dim` in {file}",
-            expected="the projection of the rows",
-            mend="The folder is incomplete: fetch all of it again.",
-        )  # fmt: skip
+        found = f"neither `linear.weight` nor `dim` in {file}"
+        raise incomplete(folder.path, "the projection of the rows", found)
     return {
         "kind": Told("dense", LIBRARY),
         "width_in": backbone.width if tensor is None else Told(tensor.shape[-1], DERIVED),

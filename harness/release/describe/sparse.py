@@ -21,7 +21,7 @@ from harness.release.describe.pooled import (
 from harness.release.describe.prompts import prompts_of, suite_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
-from harness.release.folder import ModelFolder
+from harness.release.folder import ModelFolder, damaged
 
 # Where architectures keep the map from rows to the vocabulary.
 GROUPS = ("cls", "lm_head", "head", "decoder", "vocab_transform", "vocab_layer_norm", "vocab_projector", "predictions",
@@ -133,8 +133,5 @@ def _readout(backbone: Backbone, module: Module, weights: Told, settings: Mappin
 def _vocabulary(backbone: Backbone) -> Told:
     size = backbone.config.get("vocab_size")
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise NotAdmitted(
-            str(backbone.folder.path / backbone.at("config.json")), found=f"vocab_size {size!r}",
-            expected="the number of tokens", mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(backbone.config_file, f"vocab_size {size!r}", "the number of tokens")
     return Told(size, f"{backbone.at('config.json')}#/vocab_size")

@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from harness.errors import NotAdmitted
 from harness.file.unchanged import kept_while_unchanged
 from harness.identity import Json, text_digest
 from harness.release.describe.told import Told
-from harness.release.folder import ModelFolder, read_json
+from harness.release.folder import ModelFolder, damaged, read_json
 
 FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
@@ -96,10 +95,7 @@ def _vocabulary(folder: ModelFolder, place: PurePosixPath) -> _Vocabulary:
             try:
                 return read(path)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise NotAdmitted(
-                    str(path), found=f"no vocabulary ({type(error).__name__}: {error})", expected="a tokenizer's file",
-                    mend="Restore the file from where the model came from.",
-                ) from error  # fmt: skip
+                raise damaged(path, f"no vocabulary ({type(error).__name__}: {error})", "a tokenizer's file") from error
     return _Vocabulary({}, None, 0)
 
 
