@@ -89,6 +89,9 @@ class SidePrompts(BaseModel):
     query: str | None = None
     document: str | None = None
 
+    def of(self, side: Literal["query", "document"]) -> str | None:
+        return self.query if side == "query" else self.document
+
 
 class PromptTable(SidePrompts):
     """The prompts, and under a suite's name those that depart from them on that suite."""

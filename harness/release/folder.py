@@ -50,6 +50,13 @@ class ModelFolder:
             raise damaged(path, f"JSON of type {type(value).__name__}", "a JSON object")
         return value
 
+    def readable(self, place: PurePosixPath | str) -> Mapping[str, Json]:
+        """The object in a JSON file; empty where there is none that can be read, which its description tells."""
+        try:
+            return self.json(place) or {}
+        except NotAdmitted:
+            return {}
+
     def digests(self, place: PurePosixPath, *likes: str) -> dict[str, str]:
         """Of the files right in one place whose names are like any of `likes`."""
         return {

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.describe.backbone import SETTINGS as OF_TRANSFORMER
@@ -80,7 +79,7 @@ def setting_findings(folder: ModelFolder, modules: tuple[Module, ...]) -> tuple[
 
 
 def _prompts(folder: ModelFolder) -> Iterator[str]:
-    prompts = _object(folder, SETTINGS).get("prompts")
+    prompts = folder.readable(SETTINGS).get("prompts")
     if prompts is None:
         return
     if not isinstance(prompts, Mapping):
@@ -90,12 +89,12 @@ def _prompts(folder: ModelFolder) -> Iterator[str]:
 
 
 def _settings(folder: ModelFolder, modules: tuple[Module, ...]) -> Iterator[str]:
-    yield from _others(_object(folder, SETTINGS), SETTINGS, OF_FOLDER)
+    yield from _others(folder.readable(SETTINGS), SETTINGS, OF_FOLDER)
     for module in modules:
         if module.kind in ("Transformer", "MLMTransformer"):
             for name in OF_TRANSFORMER:
                 file = str(module.place / name)
-                yield from _others(_object(folder, file), file, OF_LENGTH)
+                yield from _others(folder.readable(file), file, OF_LENGTH)
 
 
 def _modules(modules: tuple[Module, ...]) -> Iterator[str]:
@@ -108,11 +107,3 @@ def _others(config: Mapping[str, Json], file: str, types: Mapping[str, str]) -> 
         value = config.get(key)
         if value is not None and not IS[wanted](value):
             yield f"{file}#/{key} is {value!r}, not {wanted}"
-
-
-def _object(folder: ModelFolder, file: str) -> Mapping[str, Json]:
-    """Why a file cannot be read is its description's to say."""
-    try:
-        return folder.json(file) or {}
-    except NotAdmitted:
-        return {}

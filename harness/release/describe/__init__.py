@@ -13,7 +13,8 @@ from harness.release.describe.composed import fusion, paired, recorded, two_stag
 from harness.release.describe.cross import LEGACY, cross
 from harness.release.describe.head import head
 from harness.release.describe.late import STANFORD, late
-from harness.release.describe.pooled import SETTINGS, pooled
+from harness.release.describe.pooled import pooled
+from harness.release.describe.prompts import SETTINGS
 from harness.release.describe.sparse import sparse
 from harness.release.describe.told import DECLARED, Told, Tree, each_from, settle
 from harness.release.field import join

@@ -8,7 +8,7 @@ from typing import Literal
 from harness.errors import Misconfigured
 from harness.identity import Json, digest
 from harness.release.definition import ReleaseDefinition
-from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, known, unknown, visibility
+from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, first_position, known, unknown, visibility
 from harness.release.describe.split import adapter
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
 from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tokenizer
@@ -126,7 +126,6 @@ def input_of(
     template: Literal["single", "pair", "choices"] = "single",
     own: Limit | None = None,
     exactly: Limit | None = None,
-    padding_side: str | None = None,
 ) -> Tree:
     """From a text to token IDs. `own` and `exactly` as in `max_length`."""
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
@@ -141,7 +140,7 @@ def input_of(
         "truncation_side": _side(tokenizer, "truncation_side", "right"),
         "truncation": Told("longest_first", LIBRARY),
         "truncated_first": Told(None if template == "single" else "longest", LIBRARY),
-        "padding_side": Told(padding_side, LIBRARY) if padding_side else _side(tokenizer, "padding_side", "right"),
+        "padding_side": _side(tokenizer, "padding_side", "right"),
         "special_tokens": special or Told({}, DERIVED),
         "prompts": prompts,
         "suite_prompts": suite_prompts,
@@ -226,15 +225,9 @@ def _stated(backbone: Backbone) -> list[Limit]:
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < NO_LIMIT:
             continue
         if config is backbone.config:
-            tokens -= _first_position(backbone)
+            tokens -= first_position(backbone.config)
         found.append(Limit(tokens, f"{file}#/{key}", fixed=config is backbone.config))
     return found
-
-
-def _first_position(backbone: Backbone) -> int:
-    architecture, padding = known(backbone.config), backbone.config.get("pad_token_id")
-    offset = architecture is not None and architecture.offset_positions
-    return padding + 1 if offset and isinstance(padding, int) else 0
 
 
 def _lower_case(backbone: Backbone) -> Told:

@@ -12,7 +12,6 @@ from harness.release.describe.backbone import Backbone, Limit, artifact, input_o
 from harness.release.describe.modules import Module, projection, read_towers, unsupported
 from harness.release.describe.own_rows import PUNCTUATION, prompts, skipped
 from harness.release.describe.pooled import (
-    SETTINGS,
     interaction,
     normalisation,
     output,
@@ -20,7 +19,7 @@ from harness.release.describe.pooled import (
     ranked,
     refuse_settings,
 )  # fmt: skip
-from harness.release.describe.prompts import saved_prompts, suite_prompts
+from harness.release.describe.prompts import SETTINGS, saved_prompts, suite_prompts
 from harness.release.describe.split import Split, all_tensors, split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder, incomplete
@@ -88,7 +87,7 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
             "late", tied=Told(True, DERIVED), maxsim_ties=Told("first", LIBRARY), token_schema=Told(SCHEMA, LIBRARY),
             maxsim=Told("mean", f"{SETTINGS}#/similarity_fn_name") if mean else Told("sum", LIBRARY),
         ),
-        "towers": {side: _tower(backbone, settings, policy, weights, maps, side) for side in SIDES},
+        "towers": {side: _tower(backbone, policy, weights, maps, side) for side in SIDES},
         "output": output("rows", width if isinstance(width, Told) else Told(None, DERIVED)),
         "score": {
             **ranked(definition), "type": Told("maxsim", LIBRARY), "low": Told(None, DERIVED),
@@ -98,28 +97,20 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     }  # fmt: skip
 
 
-def _tower(
-    backbone: Backbone,
-    settings: Mapping[str, Json],
-    policy: Policy,
-    weights: Split,
-    maps: Sequence[Tree],
-    side: Side,
-) -> Tree:
+def _tower(backbone: Backbone, policy: Policy, weights: Split, maps: Sequence[Tree], side: Side) -> Tree:
     filled = policy.expansion if side == "query" else None
     length = _expanded(policy) if filled else None
     fixed = filled is not None and filled.get("strategy") == "fixed"
     cap = policy.lengths.get(side)
     if length and cap and cap.tokens < length.tokens:
         cap = length
-    said = backbone.definition.prompts
-    prompt = declared(said.query if side == "query" else said.document, policy.markers[side].value,
-                      policy.markers[side].source)  # fmt: skip
-    suites = suite_prompts(backbone.definition, {"prompts": {side: policy.markers[side].value}}, (side,))
+    marker, said = policy.markers[side], backbone.definition.prompts.of(side)
+    suites = suite_prompts(backbone.definition, {"prompts": {side: marker.value}}, (side,))
     return {
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
-            backbone, prompts={side: prompt}, suite_prompts=suites, own=cap, exactly=length if fixed else None,
+            backbone, prompts={side: declared(said, marker.value, marker.source)}, suite_prompts=suites, own=cap,
+            exactly=length if fixed else None,
         ),
         "rows": rows(
             backbone,

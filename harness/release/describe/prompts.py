@@ -8,6 +8,8 @@ from harness.release.definition import ReleaseDefinition, SidePrompts
 from harness.release.describe.told import DECLARED, LIBRARY, Told, Tree, declared
 
 Sides: TypeAlias = tuple[Literal["query", "document"], ...]
+# By tower, whose texts it reads.
+SIDES: Mapping[str, Sides] = {"both": ("query", "document"), "query": ("query",), "document": ("document",)}
 SETTINGS = "config_sentence_transformers.json"
 NAMES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
@@ -23,7 +25,7 @@ def suite_prompts(definition: ReleaseDefinition, settings: Mapping[str, Json], s
     suites: dict[str, Tree] = {}
     for suite in sorted(definition.prompts.suites):
         said = definition.prompts_for(suite)
-        other = {side: text for side in sides if (text := _said(said, side)) is not None and text != usual[side]}
+        other = {side: text for side in sides if (text := said.of(side)) is not None and text != usual[side]}
         if other:
             suites[suite] = {side: Told(text, DECLARED) for side, text in other.items()}
     return suites or Told({}, DECLARED)
@@ -37,9 +39,9 @@ def prompt(said: SidePrompts, settings: Mapping[str, Json], side: Literal["query
     names: Sequence[Json] = (*NAMES[side], None if default in others else default)
     name = next((name for name in names if isinstance(name, str) and name in known), None)
     if name is None:
-        text = _said(said, side)
+        text = said.of(side)
         return Told("", LIBRARY) if text is None else Told(text, DECLARED)
-    return declared(_said(said, side), known[name], f"{SETTINGS}#/prompts/{name}")
+    return declared(said.of(side), known[name], f"{SETTINGS}#/prompts/{name}")
 
 
 def saved_prompts(settings: Mapping[str, Json]) -> Mapping[str, str]:
@@ -47,7 +49,3 @@ def saved_prompts(settings: Mapping[str, Json]) -> Mapping[str, str]:
     prompts = settings.get("prompts")
     every = prompts.items() if isinstance(prompts, Mapping) else ()
     return {name: text for name, text in every if isinstance(text, str)}
-
-
-def _said(prompts: SidePrompts, side: Literal["query", "document"]) -> str | None:
-    return prompts.query if side == "query" else prompts.document
