@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from harness.identity import Json
-from harness.release.definition import ReleaseDefinition
+from harness.release.definition import ReleaseDefinition, SidePrompts
 from harness.release.describe.backbone import Backbone, Limit, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, projection, read_towers, unsupported
-from harness.release.describe.own_rows import PUNCTUATION, prompts, skipped
+from harness.release.describe.own_rows import PUNCTUATION, skipped
 from harness.release.describe.pooled import (
     interaction,
     normalisation,
@@ -19,7 +19,7 @@ from harness.release.describe.pooled import (
     ranked,
     refuse_settings,
 )  # fmt: skip
-from harness.release.describe.prompts import SETTINGS, saved_prompts, suite_prompts
+from harness.release.describe.prompts import SETTINGS, saved_prompts, side_prompts, suite_prompts
 from harness.release.describe.split import Split, all_tensors, split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder, incomplete
@@ -46,7 +46,7 @@ class Policy:
     expansion: Mapping[str, Json] | None
     expansion_source: str
     skipped: Mapping[str, Told]
-    markers: Mapping[Side, Told]
+    markers: Mapping[str, Told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     refuse_settings(backbone, "feature-extraction", KNOBS if own is None else ())
     maps: tuple[Tree, ...] = ()
     if own is not None:
-        policy = Policy({}, None, LIBRARY, own, prompts(settings))
+        policy = Policy({}, None, LIBRARY, own, side_prompts(SidePrompts(), settings, SIDES))
         weights = split(folder, backbone.place)
     elif stanford:
         policy, weights = _stanford_policy(backbone), _stanford_weights(backbone)
@@ -196,7 +196,7 @@ def _policy(backbone: Backbone, settings: Mapping[str, Json], modules: tuple[Mod
         for side in SIDES
         if isinstance(tokens := holder.get(f"{side}_length"), int)
     }
-    markers = {side: _marker(settings, side) for side in SIDES}
+    markers: Mapping[str, Told] = {side: _marker(settings, side) for side in SIDES}
     if mask is None:
         said = settings.get("skiplist_words")
         usual: list[Json] = PUNCTUATION if settings.get("model_type") == "ColBERT" or _prefixed(settings) else []
@@ -258,7 +258,7 @@ def _stanford_policy(backbone: Backbone) -> Policy:
         "query": ("query_token_id", "[unused0]"),
         "document": ("doc_token_id", "[unused1]"),
     }
-    markers = {
+    markers: Mapping[str, Told] = {
         side: Told(f"{said.get(key) or usual} ", f"{at}{key}" if said.get(key) else LIBRARY)
         for side, (key, usual) in keys.items()
     }

@@ -8,7 +8,7 @@ from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, Towers, projection, read_towers, setting, unsupported
-from harness.release.describe.prompts import SETTINGS, SIDES, Sides, prompts_of, suite_prompts
+from harness.release.describe.prompts import SETTINGS, SIDES, Sides, side_prompts, suite_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder
@@ -144,7 +144,7 @@ def _tower(
     return {
         "artifact": artifact(backbone, split(folder, backbone.place).backbone),
         "input": input_of(
-            backbone, prompts=prompts_of(definition, settings, sides),
+            backbone, prompts=side_prompts(definition.prompts, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
         ),
         "rows": rows(backbone, {"prompt": setting(modules[1], "include_prompt", True)}),

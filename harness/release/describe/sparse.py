@@ -16,7 +16,7 @@ from harness.release.describe.pooled import (
     ranked,
     refuse_settings,
 )  # fmt: skip
-from harness.release.describe.prompts import SETTINGS, SIDES, Sides, prompts_of, suite_prompts
+from harness.release.describe.prompts import SETTINGS, SIDES, Sides, side_prompts, suite_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder, damaged
@@ -82,7 +82,7 @@ def _tower(
     return {
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
-            backbone, prompts=prompts_of(definition, settings, sides),
+            backbone, prompts=side_prompts(definition.prompts, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
         ),
         "rows": rows(backbone),
