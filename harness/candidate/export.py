@@ -19,10 +19,10 @@ from harness.candidate.side import SideEncoder
 from harness.errors import Misconfigured, Stopped
 from harness.file.whole import write_bytes
 from harness.identity import canonical_json, file_digest
+from harness.release.manifest import Digest
 
 Backend: TypeAlias = Literal["onnx", "openvino"]
 Quantised: TypeAlias = Literal["int8"]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 OPSET = 20
 ROWS, MASK = "token_embeddings", "attention_mask"

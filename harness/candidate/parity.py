@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.probe import prompt, relative_difference, sides
+from harness.candidate.probe import relative_difference, sides
 from harness.candidate.reference import MODES, recipe, refused, token_ids
 from harness.candidate.side import Piece, Side, SideEncoder
 from harness.errors import HarnessError
 from harness.identity import file_digest
 from harness.readout.reference import DENOMINATORS, Recipe, row_vectors, vector
 from harness.release.manifest import Manifest, Tower
+from harness.release.prompts import prompt_of
 from harness.rows.mask import Floats, Masks, counted
 
 TOLERANCE = 1e-5
@@ -142,7 +143,7 @@ class Held:
 
     @property
     def prompt(self) -> str:
-        return prompt(self.tower, self.side, self.suite)
+        return prompt_of(self.tower, self.side, self.suite)
 
     def given(self, text: str) -> Given:
         """A text's contextual rows and masks, as the manifest says.

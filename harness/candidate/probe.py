@@ -16,6 +16,7 @@ from harness.candidate.encoder import Encoder
 from harness.candidate.side import Piece, Side, SideEncoder
 from harness.errors import Misconfigured
 from harness.release.manifest import Manifest, Tower
+from harness.release.prompts import prompt_of
 
 Padding: TypeAlias = Literal["left", "right"]
 Pieces: TypeAlias = Mapping[str, Piece]
@@ -98,16 +99,10 @@ def sides(manifest: Manifest, families: Sequence[str] = ("pooled",), suite: str 
                 expected=f"a {' or '.join(families)} tower for queries and one for documents",
                 mend="Only such an encoder can be probed in this way.",
             )  # fmt: skip
-        mine = prompt(tower, side, suite)
-        if not any(other == tower and prompt(other, one, suite) == mine for one, other in found.items()):
+        mine = prompt_of(tower, side, suite)
+        if not any(other == tower and prompt_of(other, one, suite) == mine for one, other in found.items()):
             found[side] = tower
     return found
-
-
-def prompt(tower: Tower, side: Side, suite: str | None = None) -> str:
-    """What stands before a side's texts, on one suite or outside of any."""
-    special = {} if suite is None else tower.input.suite_prompts.get(suite, {})
-    return {**tower.input.prompts, **special}.get(side, "")
 
 
 class _Arranged:
@@ -117,7 +112,7 @@ class _Arranged:
         self._encoder, self._tower, self._side, self._tolerance = encoder, tower, side, tolerance
         self._own: SideEncoder = encoder.sides[side]
         self._declared: Padding = tower.input.padding_side
-        self._prompt = prompt(tower, side)
+        self._prompt = prompt_of(tower, side)
         self._texts = probe_texts(min(tower.input.max_length, LONGEST))
         self._alone = {name: self._own.forward([text], self._prompt, width=0) for name, text in self._texts.items()}
 

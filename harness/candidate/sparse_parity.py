@@ -21,7 +21,7 @@ from harness.candidate.parity import (
     refuse_state,
     unprovable,
 )
-from harness.candidate.probe import prompt, relative_difference, sides
+from harness.candidate.probe import relative_difference, sides
 from harness.candidate.reference import refused
 from harness.candidate.side import Piece, Side
 from harness.candidate.sparse import SparseSide
@@ -29,6 +29,7 @@ from harness.candidate.sparse_reference import sparse_recipe
 from harness.errors import HarnessError
 from harness.readout.sparse import SparseRecipe, keep_largest, sparse_vector
 from harness.release.manifest import Manifest, Tower
+from harness.release.prompts import prompt_of
 from harness.rows.mask import Floats, Masks
 
 MODES: tuple[Literal["max", "sum"], ...] = ("max", "sum")
@@ -80,7 +81,7 @@ def _compared(
     encoder: Encoder, manifest: Manifest, tower: Tower, side: Side, texts: Mapping[str, str], suite: str | None
 ) -> Iterator[_Compared]:
     """The release's answers beside the rows behind them; of one text also behind padding, and without a row."""
-    before, own = prompt(tower, side, suite), encoder.sides[side]
+    before, own = prompt_of(tower, side, suite), encoder.sides[side]
     if not isinstance(own, SparseSide):
         raise refused("interaction.kind", manifest.meaning.interaction.kind, "that of the encoder, which isn't sparse")
     if manifest.meaning.output.dimension != own.width:

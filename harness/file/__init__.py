@@ -1,1 +1,1 @@
-"""How files are read and written: text by numbered lines, strict TOML, whole-or-not-at-all writing, ledgers."""
+"""How files are read and written: numbered lines, strict TOML, kept readings, whole-or-not-at-all writing, ledgers."""

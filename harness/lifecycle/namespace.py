@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from harness.errors import Misconfigured
 from harness.file.toml import place, read_toml
 from harness.identity import Json
+from harness.release.definition import Text
 from harness.release.field import RERANKER, Kind
 from harness.release.graph import Graph, Node
+from harness.release.manifest import Digest, Side
 
 FILE = "namespaces.toml"
 NamespaceKind: TypeAlias = Literal[
@@ -28,8 +30,6 @@ NODE_KIND: Mapping[NamespaceKind, Kind] = {
 }
 OF_BASELINE = ("run", "suite_lock", "scorers")
 
-Text = Annotated[str, Field(min_length=1)]
-Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Amount = Annotated[int, Field(ge=0)]
 
 
@@ -49,7 +49,7 @@ class Namespace(BaseModel):
 
     name: Text
     kind: NamespaceKind
-    side: Literal["query", "document", "pair", "text"] | None = None
+    side: Side | None = None
     node: Text | None = None
     key: Digest | None = None
     corpus: Text | None = None

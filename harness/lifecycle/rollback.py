@@ -9,6 +9,7 @@ from harness.errors import NotAdmitted, Tampered
 from harness.identity import Json, digest, file_digest
 from harness.lifecycle.namespace import Namespace
 from harness.lifecycle.state import State
+from harness.release.field import COMPOSED
 from harness.release.manifest import Manifest
 
 SCHEMA = "harness.rollback.v1"
@@ -48,8 +49,8 @@ class Rollback:
     def as_record(self) -> dict[str, Json]:
         return {
             "schema": SCHEMA,
-            "target": _manifest(self.manifest),
-            "parts": {role: _manifest(part) for role, part in self.parts.items()},
+            "target": self.manifest.as_record(),
+            "parts": {role: part.as_record() for role, part in self.parts.items()},
             "namespaces": [each.as_record() for each in self.namespaces],
             "evidence": dict(self.evidence),
             "known_as": self.known_as,
@@ -77,11 +78,11 @@ def rollback(
     parts = parts or {}
     for each in (manifest, *parts.values()):
         _refuse_other_content(each)
-    kind, releases = manifest.meaning.interaction.kind, manifest.meaning.interaction.releases
+    said = manifest.meaning.interaction
     absent = sorted(
         role
-        for role, content in releases.items()
-        if kind in ("two-stage", "fusion") and (role not in parts or parts[role].identity.content_id != content)
+        for role, content in (said.releases if said.kind in COMPOSED else {}).items()
+        if role not in parts or parts[role].identity.content_id != content
     )
     if absent:
         raise _missing(folder, f"no manifest of its {' and '.join(absent)}", "the manifest of every part", "describe")
@@ -135,7 +136,7 @@ def location_digest(path: Path) -> str:
 
 
 def _refuse_other_content(manifest: Manifest) -> None:
-    found = digest(manifest.meaning.model_dump(mode="json", by_alias=True))
+    found = digest(manifest.meaning.as_json())
     if found != manifest.identity.content_id:
         raise Tampered(
             f"the manifest of {manifest.identity.name}", found=f"a meaning with content {found[:16]}",
@@ -148,7 +149,3 @@ def _missing(folder: Path, found: str, expected: str, verb: str) -> NotAdmitted:
         f"the rollback record of {folder.name}", found=found, expected=expected,
         mend=f"Run `harness {verb}` on it again; without it there is no way back.",
     )  # fmt: skip
-
-
-def _manifest(manifest: Manifest) -> dict[str, Json]:
-    return manifest.model_dump(mode="json", by_alias=True)

@@ -89,6 +89,9 @@ class SidePrompts(BaseModel):
     query: str | None = None
     document: str | None = None
 
+    def of(self, side: Literal["query", "document"]) -> str | None:
+        return self.query if side == "query" else self.document
+
 
 class PromptTable(SidePrompts):
     """The prompts, and under a suite's name those that depart from them on that suite."""
@@ -347,9 +350,9 @@ class ReleaseDefinition(BaseModel):
         if self.score.label is not None and self.interaction != "cross":
             raise ValueError(f"a {self.interaction} release has no [score] `label`: no class of it ranks documents")
 
-    def prompts_for(self, suite_name: str | None = None) -> SidePrompts:
-        """What release.toml says of the prompts on one suite; without a name, on a suite that it doesn't mention."""
-        special = self.prompts.suites.get(suite_name, SidePrompts()) if suite_name is not None else SidePrompts()
+    def prompts_for(self, suite_name: str) -> SidePrompts:
+        """What release.toml says of the prompts on one suite."""
+        special = self.prompts.suites.get(suite_name, SidePrompts())
         return SidePrompts(
             query=self.prompts.query if special.query is None else special.query,
             document=self.prompts.document if special.document is None else special.document,

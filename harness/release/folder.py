@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from harness.errors import NotAdmitted
+from harness.file.unchanged import kept_while_unchanged
 from harness.identity import Json, file_digest
 
 NOT_READ = (
@@ -24,6 +24,8 @@ NOT_READ = (
 FOLDERS_NOT_READ = ("__pycache__", "onnx", "openvino", "coreml", ".*")
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 LFS_POINTER = b"version https://git-lfs"
+RESTORE = "Restore the file from where the model came from."
+FETCH = "The folder is incomplete: fetch all of it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,15 @@ class ModelFolder:
             return None
         value = read_json(path)
         if not isinstance(value, dict):
-            raise NotAdmitted(
-                str(path), found=f"JSON of type {type(value).__name__}", expected="a JSON object",
-                mend="Restore the file from where the model came from.",
-            )  # fmt: skip
+            raise damaged(path, f"JSON of type {type(value).__name__}", "a JSON object")
         return value
+
+    def readable(self, place: PurePosixPath | str) -> Mapping[str, Json]:
+        """The object in a JSON file; empty where there is none that can be read, which its description tells."""
+        try:
+            return self.json(place) or {}
+        except NotAdmitted:
+            return {}
 
     def digests(self, place: PurePosixPath, *likes: str) -> dict[str, str]:
         """Of the files right in one place whose names are like any of `likes`."""
@@ -82,11 +88,18 @@ def read_json(path: Path) -> Json:
     try:
         value: Json = json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise NotAdmitted(
-            str(path), found=f"no JSON ({error})", expected="a JSON file",
-            mend="Restore the file from where the model came from.",
-        ) from error  # fmt: skip
+        raise damaged(path, f"no JSON ({error})", "a JSON file") from error
     return value
+
+
+def damaged(path: Path, found: str, expected: str) -> NotAdmitted:
+    """Of a model's file that does not say what it has to."""
+    return NotAdmitted(str(path), found=found, expected=expected, mend=RESTORE)
+
+
+def incomplete(path: Path, expected: str, found: str = "no such file") -> NotAdmitted:
+    """Of something that a model's folder lacks."""
+    return NotAdmitted(str(path), found=found, expected=expected, mend=FETCH)
 
 
 def _counted(folder: Path) -> Iterator[str]:
@@ -107,11 +120,4 @@ def _is_pointer(path: Path) -> bool:
     return path.stat().st_size < 1024 and path.read_bytes().startswith(LFS_POINTER)
 
 
-def _digest(path: Path) -> str:
-    about = path.stat()
-    return _digest_once(path.resolve(), about.st_size, about.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _digest_once(path: Path, size: int, changed: int) -> str:
-    return file_digest(path)
+_digest = kept_while_unchanged(4096)(file_digest)

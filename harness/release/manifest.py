@@ -7,10 +7,13 @@ computes is `runtime`, and what the release is called is `identity`.
 No field has a default: what a folder does not say is asked for, and what does not apply is said to be null.
 """
 
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from harness.identity import Json
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -333,6 +336,11 @@ class Meaning(BaseModel):
     recording: Recording | None
     training: Training | None
 
+    def as_json(self) -> Mapping[str, Json]:
+        """The plain JSON whose canonical form is digested."""
+        dumped: Mapping[str, Json] = self.model_dump(mode="json")
+        return dumped
+
 
 class Runtime(BaseModel):
     """What computes. `declared` by release.toml, `observed` when the release was opened or run."""
@@ -379,7 +387,11 @@ class Manifest(BaseModel):
     evidence: Evidence
     identity: Identity
 
+    def as_record(self) -> Mapping[str, Json]:
+        dumped: Mapping[str, Json] = self.model_dump(mode="json", by_alias=True)
+        return dumped
+
     def place(self, tower: str) -> PurePosixPath:
         """Where in the model folder an encoder's configuration, tokenizer and weights are."""
-        source = self.evidence.sources.get(f"towers.{tower}.artifact.config", "config.json#")
+        source = self.evidence.sources[f"towers.{tower}.artifact.config"]
         return PurePosixPath(source.partition("#")[0]).parent

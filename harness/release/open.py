@@ -8,9 +8,9 @@ from typing import Literal
 from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, Stopped
 from harness.file.toml import read_toml
 from harness.identity import Json, file_digest
-from harness.release.admit import Check, findings, folder_findings, refused
+from harness.release.admit import Check, findings, folder_findings, not_admitted, refused
 from harness.release.definition import Model, Recorded, ReleaseDefinition
-from harness.release.describe import as_json, describe, describe_composed, describe_recorded
+from harness.release.describe import describe, describe_composed, describe_recorded
 from harness.release.describe.beside import Beside, read_beside
 from harness.release.field import COMPOSED
 from harness.release.folder import read_folder
@@ -47,7 +47,7 @@ class Release:
 
     @property
     def meaning(self) -> Mapping[str, Json]:
-        return as_json(self.manifest.meaning)
+        return self.manifest.meaning.as_json()
 
     @property
     def content_id(self) -> str:
@@ -238,9 +238,4 @@ def _admit(definition: ReleaseDefinition, checks: tuple[Check, ...], refusal: Ha
         return
     if refusal is not None:
         broken.insert(0, refused(refusal))
-    raise NotAdmitted(
-        f"release {definition.name}",
-        found="; ".join(f"{check.name}: {check.found}" for check in broken),
-        expected="; ".join(check.expected for check in broken),
-        mend=" ".join(dict.fromkeys(check.mend for check in broken)),
-    )
+    raise not_admitted(f"release {definition.name}", broken, " ".join(dict.fromkeys(check.mend for check in broken)))

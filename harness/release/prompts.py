@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.identity import Json
-from harness.release.manifest import Meaning
+from harness.release.field import sides_of
+from harness.release.manifest import Meaning, Side, Tower
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,19 +16,24 @@ class Prompts:
     query: str
     document: str
 
+    def of(self, side: Literal["query", "document"]) -> str:
+        return self.query if side == "query" else self.document
+
     def as_json(self) -> Mapping[str, Json]:
         return {"query": self.query, "document": self.document}
 
 
 def prompts_of(meaning: Meaning, suite_name: str | None = None) -> Prompts | None:
     """A release's prompts on one suite, by default on one that it doesn't name; None where texts have no sides."""
-    found = [_prompt(meaning, side, suite_name) for side in ("query", "document")]
-    return None if None in found else Prompts(*(each or "" for each in found))
-
-
-def _prompt(meaning: Meaning, side: Literal["query", "document"], suite_name: str | None) -> str | None:
-    tower = next((meaning.towers[name] for name in (side, "both") if name in meaning.towers), None)
-    if tower is None:
+    towers = sides_of(meaning)
+    if "query" not in towers or "document" not in towers:
         return None
-    special = tower.input.suite_prompts.get(suite_name, {}) if suite_name is not None else {}
+    return Prompts(
+        prompt_of(towers["query"], "query", suite_name), prompt_of(towers["document"], "document", suite_name)
+    )
+
+
+def prompt_of(tower: Tower, side: Side, suite_name: str | None = None) -> str:
+    """What stands before a side's texts, on one suite or outside of any."""
+    special = {} if suite_name is None else tower.input.suite_prompts.get(suite_name, {})
     return {**tower.input.prompts, **special}.get(side, "")

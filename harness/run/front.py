@@ -6,7 +6,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.run.search import Hits, Indices, Scores
+from harness.run.vectors import Indices, Scores
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """One query's documents by falling score, equal scores by rising index.
+
+    Shapes: documents [h] int64, scores [h] float64. All of the tied group that crosses the depth is here, unless it
+    is larger than the limit: then `crossing` is its size, and of it only those that had to be kept stand at the end,
+    and one other that stands for the rest.
+    """
+
+    documents: Indices
+    scores: Scores
+    crossing: int = 0
 
 
 @dataclass(slots=True)

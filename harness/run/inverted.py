@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from harness.errors import Misconfigured
 from harness.rows.ragged import runs
 from harness.run.front import add_block, fronts_of, lasts
-from harness.run.search import Found, Indices, Scores
+from harness.run.search import Found
+from harness.run.vectors import Indices, Scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from harness.errors import EmptySlice
 from harness.rows.ragged import Ragged, runs
 from harness.run.front import Front, add_block, fronts_of, lasts
-from harness.run.search import Found, Indices, Scores
+from harness.run.search import Found
+from harness.run.vectors import OVERFLOW, SINGLE, TINY, Indices, Scores
 
 Reduce: TypeAlias = Literal["sum", "mean"]
 
@@ -32,10 +33,7 @@ PAIRS = 1 << 21
 # Pairs of rows taken together to float64.
 EXACT = 1 << 22
 
-SINGLE = float(np.finfo(np.float32).eps) / 2
 DOUBLE = float(np.finfo(np.float64).eps) / 2
-TINY = float(np.finfo(np.float32).tiny)
-OVERFLOW = float(np.finfo(np.float32).max) / 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ document order, thread count and hardware never change a result.
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.run.front import Front, Hits
 from harness.run.pool import STRIP, Pairs, Pool, rough_scores, within
 from harness.run.vectors import (
     TILE,
@@ -28,26 +29,12 @@ from harness.run.vectors import (
     tiles,
 )
 
-__all__ = ["Chunk", "Found", "Hits", "Indices", "Scores", "score_pairs", "search"]
+__all__ = ["Chunk", "Found", "score_pairs", "search"]
 
 # Pairs taken together to float64.
 PAIRS = 1 << 7
 # Queries scanned together, for which every document of a block may have to be scored.
 SCAN = 1 << 8
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """One query's documents by falling score, equal scores by rising index.
-
-    Shapes: documents [h] int64, scores [h] float64. All of the tied group that crosses the depth is here, unless it
-    is larger than the limit: then `crossing` is its size, and of it only those that had to be kept stand at the end,
-    and one other that stands for the rest.
-    """
-
-    documents: Indices
-    scores: Scores
-    crossing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +80,7 @@ def search(
             hits[q] = ranked
         none = np.empty(0, dtype=np.int64)
         fronts = {
-            q: _Front(depth, keep_limit, none if must_keep is None else must_keep[q])
+            q: Front(depth, keep_limit, none if must_keep is None else must_keep[q])
             for q in np.setdiff1d(np.flatnonzero([each is None for each in hits]), side.bad).tolist()
         }
         _add(fronts, proposed.pairs.rows, proposed.pairs.documents, keys)
@@ -226,7 +213,7 @@ def _settled(proposed: _Proposed, keys: Scores, depth: int, keep_limit: int, gri
 
 
 def _scan(
-    fronts: dict[int, "_Front"], queries: Queries, chunks: Iterable[Chunk], proposed: _Proposed, grid: float
+    fronts: dict[int, Front], queries: Queries, chunks: Iterable[Chunk], proposed: _Proposed, grid: float
 ) -> None:
     """Scores every document in question for the queries that aren't settled."""
     left = np.array([q for q in fronts if not proposed.settled[q]], dtype=np.int64)
@@ -246,59 +233,10 @@ def _scan(
             _add(fronts, part[rows], documents + chunk.start, keys)
 
 
-def _add(fronts: dict[int, "_Front"], rows: Indices, documents: Indices, keys: Scores) -> None:
+def _add(fronts: dict[int, Front], rows: Indices, documents: Indices, keys: Scores) -> None:
     """Puts scored pairs, `rows` rising, before the fronts there are."""
     edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
     for first, end in itertools.pairwise(edges.tolist()):
         front = fronts.get(int(rows[first]))
         if front is not None:
             front.add(documents[first:end], keys[first:end])
-
-
-@dataclass(slots=True)
-class _Front:
-    """One query's best so far: all above the last place, and the group that holds it, in whatever order they came.
-
-    Keys are scores in steps of the grid. `size` is the size of that group, 0 while there are fewer documents than
-    places; past the limit, only what must be kept of the group is held.
-    """
-
-    depth: int
-    limit: int
-    must_keep: Indices
-    documents: Indices = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    keys: Scores = field(default_factory=lambda: np.empty(0, dtype=np.float64))
-    last: float = -np.inf
-    size: int = 0
-
-    def add(self, documents: Indices, keys: Scores) -> None:
-        self.documents = np.concatenate([self.documents, documents])
-        self.keys = np.concatenate([self.keys, keys])
-        full = len(self.keys) if self.size == 0 else int(np.count_nonzero(self.keys > self.last))
-        if full >= self.depth:
-            self.last = float(np.partition(self.keys, -self.depth)[-self.depth])
-            self.size = int(np.count_nonzero(self.keys == self.last))
-        elif self.size:
-            self.size += int(np.count_nonzero(keys == self.last))
-        self._keep(self.keys >= self.last)
-        if self.size > max(self.limit, self.depth):
-            self._reduce_group()
-
-    def hits(self, grid: float) -> Hits:
-        above = int(np.count_nonzero(self.keys > self.last))
-        crossing = self.size if self.size > self.limit and above + self.size > self.depth else 0
-        if crossing:
-            self._reduce_group()
-        order = np.lexsort((self.documents, -self.keys))
-        return Hits(self.documents[order], self.keys[order] * grid, crossing)
-
-    def _reduce_group(self) -> None:
-        """One document more than must be kept stays, the first, so that the group's score is always seen."""
-        kept = (self.keys > self.last) | np.isin(self.documents, self.must_keep)
-        others = np.where(kept, np.iinfo(np.int64).max, self.documents)
-        if not kept.all():
-            kept[np.argmin(others)] = True
-        self._keep(kept)
-
-    def _keep(self, stays: NDArray[np.bool_]) -> None:
-        self.documents, self.keys = self.documents[stays], self.keys[stays]

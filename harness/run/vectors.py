@@ -16,7 +16,8 @@ Scores = NDArray[np.float64]
 BLOCK = 1 << 13
 TILE = 1 << 11
 
-UNIT = float(np.finfo(np.float32).eps) / 2
+# The unit roundoff of float32, its least normal number, and well below its largest.
+SINGLE = float(np.finfo(np.float32).eps) / 2
 TINY = float(np.finfo(np.float32).tiny)
 OVERFLOW = float(np.finfo(np.float32).max) / 16
 # Between these no square that matters is lost, and no sum of squares overflows.
@@ -152,5 +153,5 @@ def sum_error(width: int) -> float:
     n·u / (1 − n·u) in whatever order; n is the width, and a little for the rounding of scaled vectors. Source:
     Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 3.1.
     """
-    operations = (width + 4) * UNIT
+    operations = (width + 4) * SINGLE
     return operations / (1 - operations)

@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from harness.errors import NotAdmitted, Stopped
+from harness.errors import Stopped
 from harness.identity import Json
 from harness.lifecycle.invalidation import calibration_key
 from harness.lifecycle.requirement import proven_scores, proven_state
 from harness.lifecycle.state import State, advance
-from harness.release.admit import Check
+from harness.release.admit import Check, in_words, not_admitted
 from harness.release.manifest import Manifest
 from harness.release.open import Release, inspect_release, open_release
 from harness.run.key import scores_key
@@ -107,12 +107,7 @@ def require_admitted(opened: Release) -> None:
     )  # fmt: skip
     failed = [check for check in admit_release(opened, proofs=proofs).checks if not check.ok]
     if failed:
-        raise NotAdmitted(
-            f"release {opened.name!r}",
-            found="; ".join(f"{check.name}: {check.found}" for check in failed),
-            expected="; ".join(check.expected for check in failed),
-            mend=failed[0].mend,
-        )
+        raise not_admitted(f"release {opened.name!r}", failed, failed[0].mend)
 
 
 def _calibrated(opened: Release) -> Iterator[Check]:
@@ -163,9 +158,9 @@ def _members(opened: Release) -> Iterator[Check]:
         failed: list[Check] = []
         if proven_state(member.folder, member.content_id) is State.DRAFT:
             failed = [check for check in admit_release(member).checks if not check.ok]
-        found = "; ".join(f"{check.name}: {check.found}" for check in failed)
         yield Check(
-            f"member: {role}", not failed, f"{member.name}: {found}" if failed else f"{member.name} is proven",
+            f"member: {role}", not failed,
+            f"{member.name}: {in_words(failed)}" if failed else f"{member.name} is proven",
             "a member that is proven by itself", failed[0].mend if failed else "",
         )  # fmt: skip
 

@@ -131,7 +131,7 @@ def write_bundle(place: Place, found: Answer) -> None:
 def _side(release: Release, ran: read.ReleaseRecord) -> Json:
     """A release's whole manifest, what it ran on, and the file in which a person says what it is."""
     return {
-        "manifest": release.manifest.model_dump(mode="json", by_alias=True),
+        "manifest": release.manifest.as_record(),
         "nodes": as_tuple(release).graph.as_record(),
         "runtime": json.loads(ran.runtime),
         "exports": {file.name: json.loads(file.read_bytes()) for file in sorted(release.folder.glob("export/*.json"))},

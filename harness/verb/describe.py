@@ -7,9 +7,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from harness.errors import Misconfigured, NotAdmitted
+from harness.errors import Misconfigured
 from harness.file.whole import write_bytes
 from harness.identity import Json
+from harness.release.admit import not_admitted
 from harness.release.definition import Model, Name
 from harness.release.describe import interaction_of
 from harness.release.folder import read_folder
@@ -56,11 +57,8 @@ def describe(model: str, *, name: str, download: bool = False) -> Described:
         if not written:
             path.unlink()
             folder.rmdir()
-        raise NotAdmitted(
-            model, found="; ".join(f"{check.name}: {check.found}" for check in broken),
-            expected="; ".join(check.expected for check in broken), mend=broken[0].mend,
-        )  # fmt: skip
-    return Described(shown(path), not written, inspection.manifest.model_dump(mode="json", by_alias=True))
+        raise not_admitted(model, broken, broken[0].mend)
+    return Described(shown(path), not written, inspection.manifest.as_record())
 
 
 def _check_name(name: str) -> None:

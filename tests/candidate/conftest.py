@@ -220,7 +220,7 @@ TINY_MANIFEST: dict[str, Any] = {
         "training": None,
     },
     "runtime": {"declared": {}, "observed": {}},
-    "evidence": {"sources": {}, "overridden": {}, "files": {}},
+    "evidence": {"sources": {"towers.both.artifact.config": "config.json#"}, "overridden": {}, "files": {}},
     "identity": {
         "name": "tiny", "parent": None, "content_id": NOTHING, "rollback_compatible": None, "tests": [],
     },

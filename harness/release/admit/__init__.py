@@ -1,7 +1,7 @@
 """Whether a release may be run, as far as that can be said without running it: every broken invariant at once."""
 
 from harness.errors import NotAdmitted
-from harness.release.admit.check import Check, refused
+from harness.release.admit.check import Check, in_words, not_admitted, refused
 from harness.release.admit.files import folder_findings
 from harness.release.admit.meaning import label_findings, meaning_findings, prompt_findings
 from harness.release.admit.shape import shape_findings
@@ -10,7 +10,7 @@ from harness.release.admit.training import training_findings
 from harness.release.folder import ModelFolder
 from harness.release.manifest import Manifest
 
-__all__ = ["Check", "findings", "folder_findings", "refused"]
+__all__ = ["Check", "findings", "folder_findings", "in_words", "not_admitted", "refused"]
 
 
 def findings(manifest: Manifest, folder: ModelFolder | None) -> tuple[Check, ...]:

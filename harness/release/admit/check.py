@@ -1,9 +1,9 @@
 """One invariant of a release: whether it holds, and what is to be done where it does not."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NotAdmitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +34,13 @@ def listed(name: str, faults: Iterable[str], *, sound: str, expected: str, mend:
     """Broken where there is any fault, with all of them; else it holds, as `sound` says."""
     found = list(faults)
     return broken(name, "; ".join(found), expected, mend) if found else held(name, sound, expected)
+
+
+def in_words(checks: Iterable[Check]) -> str:
+    return "; ".join(f"{check.name}: {check.found}" for check in checks)
+
+
+def not_admitted(subject: str, broken: Sequence[Check], mend: str) -> NotAdmitted:
+    """Every broken invariant in one refusal."""
+    expected = "; ".join(check.expected for check in broken)
+    return NotAdmitted(subject, found=in_words(broken), expected=expected, mend=mend)

@@ -5,18 +5,17 @@ from fnmatch import fnmatch
 from pathlib import PurePosixPath
 
 from harness.errors import NotAdmitted
-from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.admit.settings import setting_findings
 from harness.release.describe.modules import WITH_WEIGHTS, Module, read_towers
-from harness.release.folder import PICKLED, ModelFolder
+from harness.release.describe.split import INDEX, shards
+from harness.release.folder import FETCH, PICKLED, ModelFolder
 from harness.release.weights import non_finite, tensors
 
 CODED = ("config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json")
 POOLING = ("embedding_dimension", "word_embedding_dimension", "pooling_mode", "include_prompt")
 SPLADE = ("pooling_strategy", "activation_function", "embedding_dimension", "word_embedding_dimension")
 ADAPTER = "adapter_config.json"
-INDEX = "model.safetensors.index.json"
 
 
 def folder_findings(folder: ModelFolder) -> tuple[Check, ...]:
@@ -71,7 +70,7 @@ def folder_findings(folder: ModelFolder) -> tuple[Check, ...]:
             mend="Make a folder of that name, and move the file into it as config.json.",
         ),
         listed(
-            "module-settings", _strange(folder, modules), sound="keys that the modules have",
+            "module-settings", _strange(modules), sound="keys that the modules have",
             expected="no key that a module does not have", mend="Take the keys out, or restore the file.",
         ),
         *setting_findings(folder, modules),
@@ -94,7 +93,7 @@ def _weights(folder: ModelFolder, places: list[PurePosixPath]) -> Check:
     return listed(
         "weights-there", faults, sound=", ".join(there),
         expected="weights for every module that has some, and every shard that an index names",
-        mend="The folder is incomplete: fetch all of it again.",
+        mend=FETCH,
     )  # fmt: skip
 
 
@@ -108,8 +107,7 @@ def _lost(folder: ModelFolder, place: PurePosixPath) -> Iterator[str]:
         yield f"{place / INDEX}: {refusal.found}"
         return
     if index is not None:
-        shards = index.get("weight_map")
-        names = sorted({str(name) for name in shards.values()}) if isinstance(shards, dict) else []
+        names = shards(index)
         gone = [name for name in names if not (here / name).is_file()]
         if gone or not names:
             yield f"{len(gone)} of {len(names)} shards missing in {place / INDEX}: {', '.join(gone[:3])}"
@@ -145,18 +143,11 @@ def _broken_numbers(folder: ModelFolder) -> Iterator[str]:
 def _coded(folder: ModelFolder, places: list[PurePosixPath]) -> Iterator[str]:
     for place in dict.fromkeys((PurePosixPath(), *places)):
         for name in CODED:
-            if _read(folder, place / name).get("auto_map"):
+            if folder.readable(place / name).get("auto_map"):
                 yield f"`auto_map` in {place / name}, which asks for remote code"
 
 
-def _read(folder: ModelFolder, place: PurePosixPath) -> dict[str, Json]:
-    try:
-        return dict(folder.json(place) or {})
-    except NotAdmitted:
-        return {}
-
-
-def _strange(folder: ModelFolder, modules: tuple[Module, ...]) -> Iterator[str]:
+def _strange(modules: tuple[Module, ...]) -> Iterator[str]:
     for module in modules:
         if module.kind in ("Pooling", "SpladePooling"):
             known = POOLING if module.kind == "Pooling" else SPLADE

@@ -1,16 +1,15 @@
 """The invariants that a manifest keeps by itself: widths, labels, score, rows, and how its parts fit together."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from harness.identity import Json
 from harness.release.admit.check import Check, held, listed
-from harness.release.describe.prompts import SETTINGS, saved_prompts
+from harness.release.describe.labels import GENERIC
+from harness.release.describe.prompts import SETTINGS, SIDES, saved_prompts
 from harness.release.folder import ModelFolder
+from harness.release.graph import VECTORS
 from harness.release.manifest import Manifest, Meaning, Tower
 
-GENERIC = re.compile(r"LABEL_\d+")
-SIDES: Mapping[str, tuple[str, ...]] = {"both": ("query", "document"), "query": ("query",), "document": ("document",)}
 PROBABLE = ("sigmoid", "softmax")
 
 
@@ -230,7 +229,7 @@ def _window(meaning: Meaning) -> Iterator[str]:
 def _aggregation(meaning: Meaning) -> Iterator[str]:
     for name, tower in meaning.towers.items():
         window, family = tower.input.window, tower.readout.family
-        vectors = family in ("pooled", "rows", "sparse") and name != "pair"
+        vectors = family in VECTORS and name != "pair"
         if window is None or window.aggregation == "best":
             continue
         if vectors != (window.aggregation in ("rows", "mean")) or (window.aggregation == "mean" and family == "rows"):

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.release.admit.check import Check, listed
 from harness.release.describe.backbone import SETTINGS as OF_TRANSFORMER
 from harness.release.describe.modules import Module
 from harness.release.describe.prompts import SETTINGS
-from harness.release.folder import ModelFolder
+from harness.release.folder import RESTORE, ModelFolder
 
 TEXT, WHOLE, SWITCH, TEXTS, SOME = (
     "text",
@@ -17,7 +16,6 @@ TEXT, WHOLE, SWITCH, TEXTS, SOME = (
     "a list of texts",
     "text or a list of it",
 )
-MEND = "Restore the file from where the model came from."
 
 
 def _is_text(value: Json) -> bool:
@@ -75,13 +73,13 @@ def setting_findings(folder: ModelFolder, modules: tuple[Module, ...]) -> tuple[
             mend=f"Correct {SETTINGS}: each prompt is a text, if an empty one.",
         ),
         listed("settings-types", _settings(folder, modules), sound="holds", expected="settings of their types",
-               mend=MEND),
-        listed("module-types", _modules(modules), sound="holds", expected="settings of their types", mend=MEND),
+               mend=RESTORE),
+        listed("module-types", _modules(modules), sound="holds", expected="settings of their types", mend=RESTORE),
     )  # fmt: skip
 
 
 def _prompts(folder: ModelFolder) -> Iterator[str]:
-    prompts = _object(folder, SETTINGS).get("prompts")
+    prompts = folder.readable(SETTINGS).get("prompts")
     if prompts is None:
         return
     if not isinstance(prompts, Mapping):
@@ -91,12 +89,12 @@ def _prompts(folder: ModelFolder) -> Iterator[str]:
 
 
 def _settings(folder: ModelFolder, modules: tuple[Module, ...]) -> Iterator[str]:
-    yield from _others(_object(folder, SETTINGS), SETTINGS, OF_FOLDER)
+    yield from _others(folder.readable(SETTINGS), SETTINGS, OF_FOLDER)
     for module in modules:
         if module.kind in ("Transformer", "MLMTransformer"):
             for name in OF_TRANSFORMER:
                 file = str(module.place / name)
-                yield from _others(_object(folder, file), file, OF_LENGTH)
+                yield from _others(folder.readable(file), file, OF_LENGTH)
 
 
 def _modules(modules: tuple[Module, ...]) -> Iterator[str]:
@@ -109,11 +107,3 @@ def _others(config: Mapping[str, Json], file: str, types: Mapping[str, str]) -> 
         value = config.get(key)
         if value is not None and not IS[wanted](value):
             yield f"{file}#/{key} is {value!r}, not {wanted}"
-
-
-def _object(folder: ModelFolder, file: str) -> Mapping[str, Json]:
-    """Why a file cannot be read is its description's to say."""
-    try:
-        return folder.json(file) or {}
-    except NotAdmitted:
-        return {}

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from harness.identity import Json
 from harness.release.admit.check import Check, broken, held, listed
-from harness.release.describe.architecture import known
+from harness.release.describe.architecture import first_position, known
 from harness.release.describe.heads import TASKS, groups_of
 from harness.release.describe.modules import Module, read_towers
 from harness.release.describe.split import all_tensors, is_of
@@ -211,12 +211,10 @@ def _shapes(seen: Seen) -> Iterator[str]:
 
 
 def _positions(seen: Seen) -> Iterator[str]:
-    limit, architecture = seen.config.get("max_position_embeddings"), known(seen.config)
+    limit = seen.config.get("max_position_embeddings")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit <= 0:
         return
-    padding = seen.config.get("pad_token_id")
-    if architecture is not None and architecture.offset_positions and isinstance(padding, int):
-        limit -= padding + 1
+    limit -= first_position(seen.config)
     if seen.tower.input.max_length > limit:
         yield f"{seen.tower.input.max_length} tokens, {limit} positions"
 

@@ -6,14 +6,15 @@ from typing import Literal, TypeAlias
 from pydantic import ValidationError
 
 from harness.errors import Misconfigured, NotAdmitted
-from harness.identity import Json, digest
+from harness.identity import digest
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.beside import Beside
 from harness.release.describe.composed import fusion, paired, recorded, two_stage
 from harness.release.describe.cross import LEGACY, cross
 from harness.release.describe.head import head
 from harness.release.describe.late import STANFORD, late
-from harness.release.describe.pooled import SETTINGS, pooled
+from harness.release.describe.pooled import pooled
+from harness.release.describe.prompts import SETTINGS
 from harness.release.describe.sparse import sparse
 from harness.release.describe.told import DECLARED, Told, Tree, each_from, settle
 from harness.release.field import join
@@ -121,17 +122,11 @@ def manifest_of(definition: ReleaseDefinition, tree: Tree, files: Mapping[str, s
         identity=Identity(
             name=definition.name,
             parent=definition.parent,
-            content_id=digest(as_json(meaning)),
+            content_id=digest(meaning.as_json()),
             rollback_compatible=None if definition.rollback is None else definition.rollback.compatible,
             tests=list(definition.tests),
         ),
     )  # fmt: skip
-
-
-def as_json(meaning: Meaning) -> Mapping[str, Json]:
-    """A meaning as the plain JSON whose canonical form is digested."""
-    dumped: Mapping[str, Json] = meaning.model_dump(mode="json")
-    return dumped
 
 
 def _whole(definition: ReleaseDefinition, tree: Tree, beside: Beside) -> Tree:

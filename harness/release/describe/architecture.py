@@ -61,6 +61,13 @@ def known(config: Mapping[str, Json]) -> Architecture | None:
     return ARCHITECTURES.get(str(config.get("model_type")))
 
 
+def first_position(config: Mapping[str, Json]) -> int:
+    """The first row of the table of positions that a text can have."""
+    architecture, padding = known(config), config.get("pad_token_id")
+    offset = architecture is not None and architecture.offset_positions
+    return padding + 1 if offset and isinstance(padding, int) else 0
+
+
 def visibility(definition: ReleaseDefinition, config: Mapping[str, Json], file: str) -> Told:
     """Which positions a row may attend to. Raises Misconfigured where nothing says it."""
     said = None if definition.model is None else definition.model.visibility

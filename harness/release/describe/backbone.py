@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from harness.errors import Misconfigured, NotAdmitted
+from harness.errors import Misconfigured
 from harness.identity import Json, digest
 from harness.release.definition import ReleaseDefinition
-from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, known, unknown, visibility
+from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, first_position, known, unknown, visibility
 from harness.release.describe.split import adapter
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
 from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tokenizer
-from harness.release.folder import ModelFolder
+from harness.release.folder import ModelFolder, damaged, incomplete
 
 SETTINGS = tuple(
     f"sentence_{name}_config.json"
@@ -57,6 +57,11 @@ class Backbone:
         return str(self.place / name)
 
     @property
+    def config_file(self) -> Path:
+        """Where its configuration is on this machine, for messages."""
+        return self.folder.path / self.at("config.json")
+
+    @property
     def width(self) -> Told:
         """Of the contextual rows. Raises Misconfigured for a configuration that doesn't say it."""
         return self._number(WIDTHS, "width")
@@ -74,10 +79,7 @@ class Backbone:
             value = self.config.get(key)
             if isinstance(value, int) and value > 0:
                 return Told(value, f"{self.at('config.json')}#/{key}")
-        raise NotAdmitted(
-            str(self.folder.path / self.at("config.json")), found=f"no {what}", expected=f"one of {', '.join(keys)}",
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(self.config_file, f"no {what}", f"one of {', '.join(keys)}")
 
 
 def read_backbone(definition: ReleaseDefinition, folder: ModelFolder, place: PurePosixPath | str) -> Backbone:
@@ -85,10 +87,7 @@ def read_backbone(definition: ReleaseDefinition, folder: ModelFolder, place: Pur
     place = PurePosixPath(place)
     config = folder.json(place / "config.json")
     if config is None:
-        raise NotAdmitted(
-            str(folder.path / place / "config.json"), found="no such file", expected="the model's configuration",
-            mend="The folder is incomplete: fetch all of it again.",
-        )  # fmt: skip
+        raise incomplete(folder.path / place / "config.json", "the model's configuration")
     name = next((name for name in SETTINGS if (folder.path / place / name).is_file()), SETTINGS[0])
     return Backbone(
         definition, folder, place, config, folder.json(place / name) or {}, str(place / name),
@@ -127,7 +126,6 @@ def input_of(
     template: Literal["single", "pair", "choices"] = "single",
     own: Limit | None = None,
     exactly: Limit | None = None,
-    padding_side: str | None = None,
 ) -> Tree:
     """From a text to token IDs. `own` and `exactly` as in `max_length`."""
     tokenizer, window = backbone.tokenizer, backbone.definition.input.window
@@ -142,7 +140,7 @@ def input_of(
         "truncation_side": _side(tokenizer, "truncation_side", "right"),
         "truncation": Told("longest_first", LIBRARY),
         "truncated_first": Told(None if template == "single" else "longest", LIBRARY),
-        "padding_side": Told(padding_side, LIBRARY) if padding_side else _side(tokenizer, "padding_side", "right"),
+        "padding_side": _side(tokenizer, "padding_side", "right"),
         "special_tokens": special or Told({}, DERIVED),
         "prompts": prompts,
         "suite_prompts": suite_prompts,
@@ -227,15 +225,9 @@ def _stated(backbone: Backbone) -> list[Limit]:
         if isinstance(tokens, bool) or not isinstance(tokens, int) or not 0 < tokens < NO_LIMIT:
             continue
         if config is backbone.config:
-            tokens -= _first_position(backbone)
+            tokens -= first_position(backbone.config)
         found.append(Limit(tokens, f"{file}#/{key}", fixed=config is backbone.config))
     return found
-
-
-def _first_position(backbone: Backbone) -> int:
-    architecture, padding = known(backbone.config), backbone.config.get("pad_token_id")
-    offset = architecture is not None and architecture.offset_positions
-    return padding + 1 if offset and isinstance(padding, int) else 0
 
 
 def _lower_case(backbone: Backbone) -> Told:

@@ -11,8 +11,8 @@ from harness.release.describe.backbone import Backbone, artifact, input_of, read
 from harness.release.describe.heads import groups, head_of, readout
 from harness.release.describe.labels import Labels, labels_of
 from harness.release.describe.modules import activation, read_towers, unsupported
-from harness.release.describe.pooled import SETTINGS, interaction, output, ranked, refuse_settings
-from harness.release.describe.prompts import saved_prompts
+from harness.release.describe.pooled import interaction, output, ranked, refuse_settings
+from harness.release.describe.prompts import SETTINGS, saved_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree
 from harness.release.folder import ModelFolder

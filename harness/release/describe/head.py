@@ -87,7 +87,7 @@ def _output(definition: ReleaseDefinition, kind: Told, labels: Labels, beside: B
     regression: Tree = Told(None, DECLARED)
     if said.regression is not None:
         regression = each_from(said.regression.model_dump(), DECLARED)
-    return {**(tree if isinstance(tree, Mapping) else {}), "kind": kind, "regression": regression}
+    return {**tree, "kind": kind, "regression": regression}
 
 
 def _score(definition: ReleaseDefinition, kind: Told) -> Tree:

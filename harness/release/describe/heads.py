@@ -91,7 +91,7 @@ def task_of(backbone: Backbone) -> Task:
         if first.endswith(suffix):
             return task
     raise unsupported(
-        str(backbone.folder.path / backbone.at("config.json")), f"the architecture {first or None!r}",
+        str(backbone.config_file), f"the architecture {first or None!r}",
         f"one that ends in {', '.join(SUFFIXES)}",
     )  # fmt: skip
 
@@ -101,7 +101,7 @@ def head_of(backbone: Backbone, task: Task) -> Head:
     head = HEADS[task].get(str(backbone.config.get("model_type")))
     if head is None:
         raise unsupported(
-            str(backbone.folder.path / backbone.at("config.json")),
+            str(backbone.config_file),
             f"the {task} head of a {backbone.config.get('model_type')!r}, which is not known here",
             f"one of {', '.join(sorted(HEADS[task]))}",
         )  # fmt: skip

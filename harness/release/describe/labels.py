@@ -8,7 +8,7 @@ from harness.errors import Misconfigured, NotAdmitted
 from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone
-from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, declared
+from harness.release.describe.told import DERIVED, LIBRARY, Told, declared
 
 GENERIC = re.compile(r"LABEL_\d+")
 LIBRARYS_LABELS = 2
@@ -59,7 +59,7 @@ def output_kind(definition: ReleaseDefinition, backbone: Backbone) -> Told:
             expected="whether the head gives classes, several labels at once, or a value",
             mend='Add `kind = "classes"`, "multilabel" or "value" to [output] in release.toml.',
         )  # fmt: skip
-    return Told(folder, source) if said is None or said == folder else Told(said, DECLARED, folder)
+    return declared(said, folder, source)
 
 
 def _unnamed(count: int) -> list[str]:
@@ -73,7 +73,7 @@ def _ordered(backbone: Backbone, stated: Mapping[str, Json]) -> list[str]:
         rows = {}
     if sorted(rows) != list(range(len(stated))):
         raise NotAdmitted(
-            str(backbone.folder.path / backbone.at("config.json")), found=f"id2label of the rows {', '.join(stated)}",
+            str(backbone.config_file), found=f"id2label of the rows {', '.join(stated)}",
             expected=f"the rows 0 to {len(stated) - 1}", mend="Name every row of the head once, in `id2label`.",
         )  # fmt: skip
     return [rows[row] for row in range(len(rows))]

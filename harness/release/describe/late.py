@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from harness.errors import NotAdmitted
 from harness.identity import Json
-from harness.release.definition import ReleaseDefinition
+from harness.release.definition import ReleaseDefinition, SidePrompts
 from harness.release.describe.backbone import Backbone, Limit, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, projection, read_towers, unsupported
-from harness.release.describe.own_rows import PUNCTUATION, prompts, skipped
+from harness.release.describe.own_rows import PUNCTUATION, skipped
 from harness.release.describe.pooled import (
-    SETTINGS,
     interaction,
     normalisation,
     output,
@@ -21,10 +19,10 @@ from harness.release.describe.pooled import (
     ranked,
     refuse_settings,
 )  # fmt: skip
-from harness.release.describe.prompts import saved_prompts, suite_prompts
+from harness.release.describe.prompts import SETTINGS, saved_prompts, side_prompts, suite_prompts
 from harness.release.describe.split import Split, all_tensors, split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree, declared
-from harness.release.folder import ModelFolder
+from harness.release.folder import ModelFolder, incomplete
 
 STANFORD = "artifact.metadata"
 # What ColBERT fills a query up to, where a checkpoint of its does not say.
@@ -48,7 +46,7 @@ class Policy:
     expansion: Mapping[str, Json] | None
     expansion_source: str
     skipped: Mapping[str, Told]
-    markers: Mapping[Side, Told]
+    markers: Mapping[str, Told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     refuse_settings(backbone, "feature-extraction", KNOBS if own is None else ())
     maps: tuple[Tree, ...] = ()
     if own is not None:
-        policy = Policy({}, None, LIBRARY, own, prompts(settings))
+        policy = Policy({}, None, LIBRARY, own, side_prompts(SidePrompts(), settings, SIDES))
         weights = split(folder, backbone.place)
     elif stanford:
         policy, weights = _stanford_policy(backbone), _stanford_weights(backbone)
@@ -89,7 +87,7 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
             "late", tied=Told(True, DERIVED), maxsim_ties=Told("first", LIBRARY), token_schema=Told(SCHEMA, LIBRARY),
             maxsim=Told("mean", f"{SETTINGS}#/similarity_fn_name") if mean else Told("sum", LIBRARY),
         ),
-        "towers": {side: _tower(backbone, settings, policy, weights, maps, side) for side in SIDES},
+        "towers": {side: _tower(backbone, policy, weights, maps, side) for side in SIDES},
         "output": output("rows", width if isinstance(width, Told) else Told(None, DERIVED)),
         "score": {
             **ranked(definition), "type": Told("maxsim", LIBRARY), "low": Told(None, DERIVED),
@@ -99,28 +97,20 @@ def late(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     }  # fmt: skip
 
 
-def _tower(
-    backbone: Backbone,
-    settings: Mapping[str, Json],
-    policy: Policy,
-    weights: Split,
-    maps: Sequence[Tree],
-    side: Side,
-) -> Tree:
+def _tower(backbone: Backbone, policy: Policy, weights: Split, maps: Sequence[Tree], side: Side) -> Tree:
     filled = policy.expansion if side == "query" else None
     length = _expanded(policy) if filled else None
     fixed = filled is not None and filled.get("strategy") == "fixed"
     cap = policy.lengths.get(side)
     if length and cap and cap.tokens < length.tokens:
         cap = length
-    said = backbone.definition.prompts
-    prompt = declared(said.query if side == "query" else said.document, policy.markers[side].value,
-                      policy.markers[side].source)  # fmt: skip
-    suites = suite_prompts(backbone.definition, {"prompts": {side: policy.markers[side].value}}, (side,))
+    marker, said = policy.markers[side], backbone.definition.prompts.of(side)
+    suites = suite_prompts(backbone.definition, {"prompts": {side: marker.value}}, (side,))
     return {
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
-            backbone, prompts={side: prompt}, suite_prompts=suites, own=cap, exactly=length if fixed else None,
+            backbone, prompts={side: declared(said, marker.value, marker.source)}, suite_prompts=suites, own=cap,
+            exactly=length if fixed else None,
         ),
         "rows": rows(
             backbone,
@@ -206,7 +196,7 @@ def _policy(backbone: Backbone, settings: Mapping[str, Json], modules: tuple[Mod
         for side in SIDES
         if isinstance(tokens := holder.get(f"{side}_length"), int)
     }
-    markers = {side: _marker(settings, side) for side in SIDES}
+    markers: Mapping[str, Told] = {side: _marker(settings, side) for side in SIDES}
     if mask is None:
         said = settings.get("skiplist_words")
         usual: list[Json] = PUNCTUATION if settings.get("model_type") == "ColBERT" or _prefixed(settings) else []
@@ -268,7 +258,7 @@ def _stanford_policy(backbone: Backbone) -> Policy:
         "query": ("query_token_id", "[unused0]"),
         "document": ("doc_token_id", "[unused1]"),
     }
-    markers = {
+    markers: Mapping[str, Told] = {
         side: Told(f"{said.get(key) or usual} ", f"{at}{key}" if said.get(key) else LIBRARY)
         for side, (key, usual) in keys.items()
     }
@@ -300,11 +290,8 @@ def _stanford_map(backbone: Backbone) -> Tree:
     elif isinstance(said, int):
         width, source = said, f"{file}#/dim"
     else:
-        raise NotAdmitted(
-            str(folder.path), found=f"neither `linear.weight` nor `dim` in {file}",
-            expected="the projection of the rows",
-            mend="The folder is incomplete: fetch all of it again.",
-        )  # fmt: skip
+        found = f"neither `linear.weight` nor `dim` in {file}"
+        raise incomplete(folder.path, "the projection of the rows", found)
     return {
         "kind": Told("dense", LIBRARY),
         "width_in": backbone.width if tensor is None else Told(tensor.shape[-1], DERIVED),

@@ -9,7 +9,7 @@ from harness.errors import NotAdmitted
 from harness.identity import Json
 from harness.release.describe.split import split
 from harness.release.describe.told import LIBRARY, Told, Tree
-from harness.release.folder import ModelFolder, read_json
+from harness.release.folder import ModelFolder, damaged, incomplete, read_json
 
 Towers: TypeAlias = Mapping[Literal["both", "query", "document"], tuple["Module", ...]]
 
@@ -62,10 +62,7 @@ def read_towers(folder: ModelFolder) -> Towers:
         )  # fmt: skip
     entries = read_json(path)
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise NotAdmitted(
-            str(path), found="no list of modules", expected='a list of {"path": …, "type": …}',
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(path, "no list of modules", 'a list of {"path": …, "type": …}')
     modules = tuple(_module(folder, path.name, entry.get("type"), entry.get("path")) for entry in entries)
     if modules[0].kind != "Router":
         return {"both": modules}
@@ -120,27 +117,21 @@ def unsupported(subject: str, found: str, expected: str = "a setting that this v
 
 
 def _module(folder: ModelFolder, listed_in: str, kind: Json, place: Json) -> Module:
-    subject = str(folder.path / listed_in)
+    file = folder.path / listed_in
     if not isinstance(kind, str) or not isinstance(place, str):
-        raise NotAdmitted(
-            subject, found=f"the module {kind!r} at {place!r}", expected="`path` and `type`, both text",
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(file, f"the module {kind!r} at {place!r}", "`path` and `type`, both text")
     if not kind.startswith(TRUSTED) and kind not in OTHERS:
         raise NotAdmitted(
-            subject, found=f"the module {kind}, which asks for remote code", expected=f"modules of {TRUSTED[:-1]}",
+            str(file), found=f"the module {kind}, which asks for remote code", expected=f"modules of {TRUSTED[:-1]}",
             mend="Code that comes with a model is never run. Use a model whose modules the library has.",
         )  # fmt: skip
     short = OTHERS.get(kind, kind.rpartition(".")[2])
     short = SAME.get(short, short)
     if short not in KNOWN:
-        raise unsupported(subject, f"the module {kind}", f"one of {', '.join(KNOWN)}")
+        raise unsupported(str(file), f"the module {kind}", f"one of {', '.join(KNOWN)}")
     inside = PurePosixPath(place)
     if inside.is_absolute() or ".." in inside.parts:
-        raise NotAdmitted(
-            subject, found=f"the path {place!r}", expected="a path inside the model folder",
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(file, f"the path {place!r}", "a path inside the model folder")
     return _configured(folder, short, inside)
 
 
@@ -154,20 +145,14 @@ def _configured(folder: ModelFolder, kind: str, place: PurePosixPath) -> Module:
             return Module(kind, place, config, str(name))
     if kind in WITHOUT_FOLDER:
         return Module(kind, place, {}, str(names[-1]))
-    raise NotAdmitted(
-        str(folder.path / names[-1]), found="no such file", expected=f"the configuration of {kind}",
-        mend="The folder is incomplete: fetch all of it again.",
-    )  # fmt: skip
+    raise incomplete(folder.path / names[-1], f"the configuration of {kind}")
 
 
 def _routes(folder: ModelFolder, router: Module) -> Mapping[Literal["query", "document"], tuple[Module, ...]]:
     types, structure = router.config.get("types"), router.config.get("structure")
     parameters = router.config.get("parameters")
     if not isinstance(types, dict) or not isinstance(structure, dict):
-        raise NotAdmitted(
-            str(folder.path / router.file), found="no `types` and `structure`", expected="the routes of a Router",
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(folder.path / router.file, "no `types` and `structure`", "the routes of a Router")
     if isinstance(parameters, dict) and parameters.get("route_mappings"):
         raise unsupported(str(folder.path / router.file), "`route_mappings`", "routes by side alone")
     if set(structure) != {"query", "document"}:
@@ -183,11 +168,7 @@ def _routes(folder: ModelFolder, router: Module) -> Mapping[Literal["query", "do
     for side in ("query", "document"):
         steps = structure[side]
         if not isinstance(steps, list) or not steps or not all(step in modules for step in steps):
-            raise NotAdmitted(
-                str(folder.path / router.file), found=f"the steps {steps!r} of {side}",
-                expected="names that `types` has",
-                mend="Restore the file from where the model came from.",
-            )  # fmt: skip
+            raise damaged(folder.path / router.file, f"the steps {steps!r} of {side}", "names that `types` has")
         routes["query" if side == "query" else "document"] = tuple(modules[step] for step in steps)
     return routes
 
@@ -195,8 +176,5 @@ def _routes(folder: ModelFolder, router: Module) -> Mapping[Literal["query", "do
 def _width(folder: ModelFolder, module: Module, key: str) -> int:
     value = module.config.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise NotAdmitted(
-            str(folder.path / module.file), found=f"{key} {value!r}", expected="a width above 0",
-            mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(folder.path / module.file, f"{key} {value!r}", "a width above 0")
     return value

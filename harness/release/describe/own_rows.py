@@ -2,14 +2,12 @@
 
 import string
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from harness.errors import Misconfigured
 from harness.identity import Json
-from harness.release.definition import ReleaseDefinition, SidePrompts
+from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone
 from harness.release.describe.modules import Module, unsupported
-from harness.release.describe.prompts import prompt
 from harness.release.describe.told import DECLARED, Told
 
 PUNCTUATION: list[Json] = list(string.punctuation)
@@ -46,11 +44,3 @@ def skipped(definition: ReleaseDefinition, backbone: Backbone, modules: Sequence
     if said.skip == "punctuation":
         words = [mark for mark in PUNCTUATION if not backbone.tokenizer.whole or mark in backbone.tokenizer.ids]
     return {"document": Told(words, DECLARED)} if words else {}
-
-
-def prompts(settings: Mapping[str, Json]) -> Mapping[Literal["query", "document"], Told]:
-    """What the folder puts before each side."""
-    return {
-        "query": prompt(SidePrompts(), settings, "query"),
-        "document": prompt(SidePrompts(), settings, "document"),
-    }

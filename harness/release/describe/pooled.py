@@ -8,12 +8,11 @@ from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, Towers, projection, read_towers, setting, unsupported
-from harness.release.describe.prompts import prompts_of, suite_prompts
+from harness.release.describe.prompts import SETTINGS, SIDES, Sides, side_prompts, suite_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, declared
 from harness.release.folder import ModelFolder
 
-SETTINGS = "config_sentence_transformers.json"
 # The keys of older configurations, in the order in which the library concatenates several.
 POOLING_KEYS: Mapping[str, str] = {
     "pooling_mode_cls_token": "cls",
@@ -48,7 +47,7 @@ def pooled(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     towers = read_towers(folder)
     settings = folder.json(SETTINGS) or {}
     trees: dict[str, Tree] = {
-        name: _tower(definition, folder, modules, settings, _sides(name)) for name, modules in towers.items()
+        name: _tower(definition, folder, modules, settings, SIDES[name]) for name, modules in towers.items()
     }
     last = _last_width(definition, folder, next(iter(towers.values())), settings)
     score, normalised = _similarity(definition, folder, settings), _unit(towers, settings)
@@ -67,7 +66,7 @@ def pooled(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     }
 
 
-def interaction(kind: str, **fields: Tree) -> Tree:
+def interaction(kind: str, **fields: Tree) -> Mapping[str, Tree]:
     """An interaction's record, in which what isn't given does not apply."""
     empty: dict[str, Tree] = {
         "kind": Told(kind, DECLARED),
@@ -79,7 +78,7 @@ def interaction(kind: str, **fields: Tree) -> Tree:
     return empty | fields
 
 
-def output(kind: str, dimension: Told, **fields: Told) -> Tree:
+def output(kind: str, dimension: Told, **fields: Told) -> Mapping[str, Tree]:
     """An output's record, in which what isn't given does not apply."""
     empty: dict[str, Tree] = {
         "kind": Told(kind, DERIVED),
@@ -127,18 +126,12 @@ def refuse_settings(backbone: Backbone, task: str, allowed: Sequence[str] = ()) 
         raise unsupported(subject, f"the modalities {', '.join(modalities)}")
 
 
-def _sides(tower: str) -> tuple[Literal["query", "document"], ...]:
-    if tower == "both":
-        return ("query", "document")
-    return ("query",) if tower == "query" else ("document",)
-
-
 def _tower(
     definition: ReleaseDefinition,
     folder: ModelFolder,
     modules: tuple[Module, ...],
     settings: Mapping[str, Json],
-    sides: tuple[Literal["query", "document"], ...],
+    sides: Sides,
 ) -> Tree:
     kinds = [module.kind for module in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or not set(kinds[2:]) <= set(TAIL):
@@ -151,7 +144,7 @@ def _tower(
     return {
         "artifact": artifact(backbone, split(folder, backbone.place).backbone),
         "input": input_of(
-            backbone, prompts=prompts_of(definition, settings, sides),
+            backbone, prompts=side_prompts(definition.prompts, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
         ),
         "rows": rows(backbone, {"prompt": setting(modules[1], "include_prompt", True)}),

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Literal
 
 from harness.errors import NotAdmitted
 from harness.identity import Json
@@ -10,7 +9,6 @@ from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.modules import Module, Towers, read_towers, setting, unsupported
 from harness.release.describe.pooled import (
-    SETTINGS,
     interaction,
     normalisation,
     output,
@@ -18,10 +16,10 @@ from harness.release.describe.pooled import (
     ranked,
     refuse_settings,
 )  # fmt: skip
-from harness.release.describe.prompts import prompts_of, suite_prompts
+from harness.release.describe.prompts import SETTINGS, SIDES, Sides, side_prompts, suite_prompts
 from harness.release.describe.split import split
 from harness.release.describe.told import DERIVED, LIBRARY, Told, Tree
-from harness.release.folder import ModelFolder
+from harness.release.folder import ModelFolder, damaged
 
 # Where architectures keep the map from rows to the vocabulary.
 GROUPS = ("cls", "lm_head", "head", "decoder", "vocab_transform", "vocab_layer_norm", "vocab_projector", "predictions",
@@ -44,7 +42,7 @@ def sparse(definition: ReleaseDefinition, folder: ModelFolder) -> Tree:
     bound = 1.0 if said == "cosine" else None
     return {
         "interaction": interaction("sparse", tied=Told("both" in towers, "modules.json#" if stated else LIBRARY)),
-        "towers": {name: _tower(definition, folder, name, each, settings) for name, each in towers.items()},
+        "towers": {name: _tower(definition, folder, SIDES[name], each, settings) for name, each in towers.items()},
         "output": output("sparse-vector", _vocabulary(first)),
         "score": {
             **ranked(definition),
@@ -69,7 +67,7 @@ def _usual(folder: ModelFolder) -> tuple[Module, ...]:
 def _tower(
     definition: ReleaseDefinition,
     folder: ModelFolder,
-    name: str,
+    sides: Sides,
     modules: tuple[Module, ...],
     settings: Mapping[str, Json],
 ) -> Tree:
@@ -81,13 +79,10 @@ def _tower(
     backbone = read_backbone(definition, folder, modules[0].place)
     refuse_settings(backbone, "fill-mask")
     weights = split(folder, backbone.place, GROUPS)
-    sides: tuple[Literal["query", "document"], ...] = (
-        ("query", "document") if name == "both" else ("query",) if name == "query" else ("document",)
-    )
     return {
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
-            backbone, prompts=prompts_of(definition, settings, sides),
+            backbone, prompts=side_prompts(definition.prompts, settings, sides),
             suite_prompts=suite_prompts(definition, settings, sides),
         ),
         "rows": rows(backbone),
@@ -133,8 +128,5 @@ def _readout(backbone: Backbone, module: Module, weights: Told, settings: Mappin
 def _vocabulary(backbone: Backbone) -> Told:
     size = backbone.config.get("vocab_size")
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise NotAdmitted(
-            str(backbone.folder.path / backbone.at("config.json")), found=f"vocab_size {size!r}",
-            expected="the number of tokens", mend="Restore the file from where the model came from.",
-        )  # fmt: skip
+        raise damaged(backbone.config_file, f"vocab_size {size!r}", "the number of tokens")
     return Told(size, f"{backbone.at('config.json')}#/vocab_size")

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from harness.errors import NotAdmitted
 from harness.identity import Json, canonical_json, digest
 from harness.release.describe.told import DERIVED, Told
 from harness.release.folder import ModelFolder
@@ -56,13 +55,14 @@ def weight_files(folder: ModelFolder, place: PurePosixPath) -> tuple[str, ...]:
     files = [file for file in every if not PurePosixPath(file).name.startswith(ADAPTER)]
     if str(place / ONE) in files:
         return (str(place / ONE),)
-    try:
-        index = folder.json(place / INDEX) or {}
-    except NotAdmitted:
-        index = {}
+    named = [str(place / name) for name in shards(folder.readable(place / INDEX))]
+    return tuple(file for file in files if not named or file in named)
+
+
+def shards(index: Mapping[str, Json]) -> tuple[str, ...]:
+    """The files that an index names, sorted."""
     named = index.get("weight_map")
-    shards = {str(place / str(name)) for name in named.values()} if isinstance(named, Mapping) else set()
-    return tuple(file for file in files if not shards or file in shards)
+    return tuple(sorted({str(name) for name in named.values()})) if isinstance(named, Mapping) else ()
 
 
 def read(folder: ModelFolder, file: str) -> Mapping[str, Tensor]:

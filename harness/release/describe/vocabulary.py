@@ -3,13 +3,12 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from harness.errors import NotAdmitted
+from harness.file.unchanged import kept_while_unchanged
 from harness.identity import Json, text_digest
 from harness.release.describe.told import Told
-from harness.release.folder import ModelFolder, read_json
+from harness.release.folder import ModelFolder, damaged, read_json
 
 FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
@@ -93,19 +92,15 @@ def _vocabulary(folder: ModelFolder, place: PurePosixPath) -> _Vocabulary:
     for name, read in (("tokenizer.json", _whole), ("vocab.txt", _lines), ("vocab.json", _mapping)):
         path = folder.path / place / name
         if path.is_file() and str(place / name) not in folder.pointers:
-            about = path.stat()
             try:
-                return read(path.resolve(), about.st_size, about.st_mtime_ns)
+                return read(path)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise NotAdmitted(
-                    str(path), found=f"no vocabulary ({type(error).__name__}: {error})", expected="a tokenizer's file",
-                    mend="Restore the file from where the model came from.",
-                ) from error  # fmt: skip
+                raise damaged(path, f"no vocabulary ({type(error).__name__}: {error})", "a tokenizer's file") from error
     return _Vocabulary({}, None, 0)
 
 
-@lru_cache(maxsize=8)
-def _whole(path: Path, size: int, changed: int) -> _Vocabulary:
+@kept_while_unchanged(8)
+def _whole(path: Path) -> _Vocabulary:
     read = read_json(path)
     if not isinstance(read, dict):
         raise TypeError("not a JSON object")
@@ -120,15 +115,15 @@ def _whole(path: Path, size: int, changed: int) -> _Vocabulary:
     return _Vocabulary(ids, path.name, own, _shortened(read.get("normalizer")), "normalizer" in read)
 
 
-@lru_cache(maxsize=8)
-def _lines(path: Path, size: int, changed: int) -> _Vocabulary:
+@kept_while_unchanged(8)
+def _lines(path: Path) -> _Vocabulary:
     lines = path.read_text(encoding="utf-8").split("\n")
     ids = {token: position for position, token in enumerate(lines) if token}
     return _Vocabulary(ids, path.name, len(ids))
 
 
-@lru_cache(maxsize=8)
-def _mapping(path: Path, size: int, changed: int) -> _Vocabulary:
+@kept_while_unchanged(8)
+def _mapping(path: Path) -> _Vocabulary:
     read = json.loads(path.read_text(encoding="utf-8"))
     return _Vocabulary({str(token): int(each) for token, each in read.items()}, path.name, len(read))
 
