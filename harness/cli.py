@@ -87,15 +87,17 @@ def describe(
     download: Download = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read a model folder, write its release.toml, show the whole manifest."""
+    """Read a model folder, write its release.toml, show what it means, value by value."""
     from harness.verb.describe import describe as verb
 
     found = verb(model, name=name, download=download)
     if as_json:
         _print_json(found.as_record())
         return
+    from harness.report.terminal import print_manifest
+
     with _reader_may_leave():
-        typer.echo(json.dumps(found.manifest, indent=2, ensure_ascii=False))
+        print_manifest(found.manifest)
         typer.echo(f"{'wrote' if found.written else 'read'} {found.path}", err=True)
 
 
@@ -284,7 +286,8 @@ def runs(store: StorePath = None, as_json: AsJson = False) -> None:
         return
     with _reader_may_leave():
         for entry in found:
-            typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} against {entry.parent}")
+            against = f"against {entry.parent}" if entry.parent else "without a parent"
+            typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} {against}")
 
 
 @app.command()
@@ -327,7 +330,8 @@ def main() -> None:
     except Exception as fault:
         if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
             usage = Misconfigured(
-                "the command line", found=message(), expected="a command of harness with its own options",
+                "the command line", found=message().replace("Value error, ", ""),
+                expected="a command of harness with its own options",
                 mend="`harness --help` lists the commands, `harness COMMAND --help` the options.",
             )  # fmt: skip
             sys.exit(_refuse(usage, as_json))

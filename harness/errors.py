@@ -27,7 +27,8 @@ class HarnessError(Exception):
         return partial(type(self), self.subject, found=self.found, expected=self.expected, mend=self.mend), ()
 
     def __str__(self) -> str:
-        return f"{self.subject}: {self.found}. Expected: {self.expected}.\n{self.mend}"
+        ends = "\n" if "\n" in self.found else " " if self.found.endswith((".", "?")) else ". "
+        return f"{self.subject}: {self.found}{ends}Expected: {self.expected}.\n{self.mend}"
 
     def as_record(self) -> dict[str, str]:
         return {

@@ -124,6 +124,13 @@ class TestAnswer:
         assert code == 0
         assert "480" in out
 
+    def test_a_row_is_a_line_where_no_terminal_reads(self, command) -> None:
+        """Nothing is folded into a pipe, however long."""
+        command("freeze", "s")
+        command("run", "s", "--candidate", "better", "--parent", "old")
+        _, out, _ = command("sql", f"SELECT '{'long ' * 60}' AS text, run FROM runs")
+        assert len(out.splitlines()) == 3 and "long " * 59 in out
+
 
 @pytest.mark.usefixtures("project", "plain_page")
 class TestStdout:

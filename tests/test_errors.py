@@ -49,6 +49,19 @@ class TestWhatItSays:
         """Subject, found, expected; the mend on a line of its own."""
         assert str(refusal()) == "suites/a line 3: two. Expected: one.\nTake one out."
 
+    @pytest.mark.parametrize(
+        ("found", "said"),
+        [
+            ("two.", "two. Expected: "),
+            ("two, or one?", "two, or one? Expected: "),
+            ("two\n^^^", "two\n^^^\nExpected: "),
+        ],
+    )
+    def test_what_others_worded_keeps_its_end(self, found: str, said: str) -> None:
+        """No second full stop, and none behind a marker that stands below a line."""
+        error = Tampered("a", found=found, expected="one", mend="Mend it.")
+        assert str(error) == f"a: {said}one.\nMend it."
+
     def test_the_record_has_exactly_the_printed_keys(self) -> None:
         """What `--json` prints under `error`."""
         assert refusal().as_record() == {

@@ -81,7 +81,7 @@ def _refusal(
     first = (unknown or sorted(errors, key=lambda error: _line(text, _real(data, error["loc"]))))[0]
     keys = _real(data, first["loc"])
     others = len({_real(data, error["loc"]) for error in errors} - {keys})
-    more = f" (and {others} more like it)" if others else ""
+    more = f" (and {others} more to mend)" if others else ""
     subject = f"{path} line {_line(text, keys)}"
     name = _dotted(keys)
     if first["type"] == "extra_forbidden":

@@ -151,6 +151,7 @@ def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random
     higher = [members[i].metric not in policy.losses for i in tested]
     p[tested] = worse_p(pairs, flips=flips, higher_is_better=higher, margin=margin)
     adjusted = (holm if policy.uncertainty.family == "holm" else benjamini_hochberg)(p)
+    among = f"adjusted for {len(members)} guards" if len(members) > 1 else "for the only guard"
     results = []
     for cell, raw, family in zip(members, p, adjusted, strict=True):
         result = RuleResult(
@@ -163,10 +164,10 @@ def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random
             result = replace(result, mde=_mde(cell.evidence.se, alpha / len(members)))
         unpaired = f"; {lacking}" if (lacking := _lacking(cell)) else ""
         if family <= alpha:
-            why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} over {len(members)} guards{unpaired}"
+            why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} {among}{unpaired}"
             results.append(replace(result, outcome=Outcome.FAIL, reason=why))
         else:
-            seen = f"{_delta(cell)}, p {family:.2g} over {len(members)} guards" if cell.paired else "no pair of cases"
+            seen = f"{_delta(cell)}, p {family:.2g} {among}" if cell.paired else "no pair of cases"
             results.append(replace(result, reason=f"not shown worse: {seen}{unpaired}"))
     return results
 

@@ -221,10 +221,13 @@ def _held(
     proven: Sequence[ParityRun],
 ) -> NamespaceState:
     """A namespace whose key the candidate has: whether what computes is the same, or was proven to do."""
-    wrote, runs = _runtimes(namespace, parent, candidate)
-    differing = [name for name in sorted(wrote.keys() | runs.keys()) if not same(wrote.get(name), runs.get(name))]
     at = candidate.graph.holding(key)
     assert at is not None  # the caller found it there
+    runs = _computing(candidate, at)
+    wrote: Mapping[str, Json] = _computing(parent, parent.graph.find(node) if node else None)
+    if namespace.runtime:  # of what it states itself, only that is compared
+        wrote, runs = namespace.runtime, {name: runs.get(name) for name in namespace.runtime}
+    differing = [name for name in sorted(wrote.keys() | runs.keys()) if not same(wrote.get(name), runs.get(name))]
     if not differing:
         reason = f"its key is the candidate's {at.name}"
         return NamespaceState(namespace, Reuse.REUSABLE, reason, node, key, key)
@@ -244,13 +247,12 @@ def _held(
     return NamespaceState(namespace, Reuse.UNPROVEN, reason, node, key, key, parity=demand)
 
 
-def _runtimes(
-    namespace: Namespace, parent: SemanticTuple, candidate: SemanticTuple
-) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """What wrote a namespace and what would read it; of what a namespace states itself, only that is compared."""
-    if namespace.runtime:
-        return namespace.runtime, {name: candidate.runtime.get(name) for name in namespace.runtime}
-    return parent.runtime, candidate.runtime
+def _computing(release: SemanticTuple, node: Node | None) -> Mapping[str, Json]:
+    """What computes a node: of a part's node, what that part runs on, which a composed release says by role."""
+    if node is None or not node.role:
+        return release.runtime
+    alone, here = release.parts[node.role].runtime, release.runtime.get(node.role)
+    return {**alone.declared, **alone.observed, **(here if isinstance(here, Mapping) else {})}
 
 
 def _baseline(namespace: Namespace, now: Sequence[Scoring] | None) -> NamespaceState:

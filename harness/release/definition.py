@@ -326,7 +326,7 @@ class ReleaseDefinition(BaseModel):
             if origin not in origins:
                 raise ValueError(f"a {self.interaction} release has no [{origin}]")
         if not there:
-            raise ValueError(f"a {self.interaction} release needs {' or '.join(f'[{each}]' for each in origins)}")
+            raise ValueError(f"a {self.interaction} release needs {' or '.join(map(_with_its_keys, origins))}")
         if len(there) > 1:
             raise ValueError(f"a release has one of {' and '.join(f'[{each}]' for each in there)}, not both")
         self._fits_its_origin(there[0])
@@ -357,3 +357,12 @@ class ReleaseDefinition(BaseModel):
             query=self.prompts.query if special.query is None else special.query,
             document=self.prompts.document if special.document is None else special.document,
         )
+
+
+def _with_its_keys(origin: str) -> str:
+    """`[pair] with query, document`: a table that a release's outputs come from, and the keys that it must have."""
+    tables: Mapping[str, type[BaseModel]] = {
+        "model": Model, "pair": Pair, "stages": Stages, "fusion": Fusion, "recorded": Recorded,
+    }  # fmt: skip
+    needed = (name for name, field in tables[origin].model_fields.items() if field.is_required())
+    return f"[{origin}] with {', '.join(needed)}"

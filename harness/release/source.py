@@ -23,7 +23,7 @@ def find_model(source: Model, release_folder: Path, *, download: bool = False) -
     if not folder.is_dir():
         raise NotFound(
             f"[model] source {source.source!r}", found=f"no folder {folder}", expected="the folder of a model",
-            mend="Correct the path in release.toml.",
+            mend="Correct the path; in release.toml it counts from the release's folder.",
         )  # fmt: skip
     return folder
 

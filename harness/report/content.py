@@ -25,6 +25,11 @@ class MeaningChange:
     parent: str | None
     candidate: str | None
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether it is a field of an encoder, and only one of the two releases has it."""
+        return "towers." in self.field and (self.parent is None or self.candidate is None)
+
 
 @dataclass(frozen=True, slots=True)
 class Content:

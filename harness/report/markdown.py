@@ -66,7 +66,7 @@ def _rules(content: Content) -> list[str]:
             "|---|---|---|---|--:|---|--:|---|",
         ]
     for rule in left[:MANY]:
-        finding = f" Finding {_name(rule.finding)}" if rule.finding else ""
+        finding = f". A waiver names this finding: {_name(rule.finding)}" if rule.finding else ""
         cells = (
             f"{verdict.SYMBOL[rule.outcome]} {rule.outcome}",
             _name(rule.id),

@@ -17,6 +17,8 @@ STYLE = "page.css"
 METHODS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
 OPEN_CASES = 10
 """How many cases stand open; the others unfold."""
+OPEN_CHANGES = 12
+"""More fields of encoders than these that only one release has are folded: the other has no such encoder."""
 
 NOT_APPLICABLE = Markup('<abbr title="not applicable">{}</abbr>').format(number.NOTHING)
 
@@ -45,6 +47,7 @@ def html(content: Content) -> str:
             symbol=verdict.SYMBOL,
             passed=Outcome.PASS,
             open_cases=OPEN_CASES,
+            open_changes=OPEN_CHANGES,
             methods=METHODS,
             summary=lambda side, name, metric: _summary(content, side, name, metric),
             delta=lambda name, metric: _delta(content, name, metric),

@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -80,6 +80,19 @@ def print_suite(record: Mapping[str, Json], word: str) -> None:
             page.print(f"[yellow]Warning:[/] {escape(text.clipped(str(warning), text.LONGEST_REASON))}")
 
 
+def print_manifest(manifest: Mapping[str, Json]) -> None:
+    """What a release means: each value with where it is said, and what an override departs from."""
+    identity, evidence = _mapping(manifest["identity"]), _mapping(manifest["evidence"])
+    sources, overridden = _mapping(evidence["sources"]), _mapping(evidence["overridden"])
+    with _Page() as page:
+        page.print(f"[bold]{_name(str(identity['name']))}[/]  [dim]{escape(str(identity['content_id']))}[/]")
+        for path, value in _said(manifest["meaning"], sources):
+            said = escape(text.clipped(json.dumps(value, ensure_ascii=False), 100))
+            instead = f", in the folder {_value(overridden[path])}" if path in overridden else ""
+            where = text.clipped(f"{sources.get(path) or ''}{instead}")
+            page.print(f"  {_name(path)}: {said}  [dim]{escape(where)}[/]")
+
+
 def print_checks(record: Mapping[str, Json]) -> None:
     """A release's admission: its state, every check that failed with its mend, then what held, then the nodes."""
     checks = _rows(record["checks"])
@@ -105,7 +118,15 @@ def print_difference(record: Mapping[str, Json]) -> None:
     with _Page() as page:
         changes = _rows(record["changes"])
         page.print(f"[bold]{number.plural(len(changes), 'change')}[/]")
+        gone = _one_sided(changes)
+        for tower, rows in gone.items():
+            side, having = ("candidate", "parent") if rows[0]["new"] is None else ("parent", "candidate")
+            page.print(
+                f"  {_name(tower)}: {number.plural(len(rows), 'field')} of the {having} that the {side} does not have"
+            )
         for row in changes:
+            if _tower(row) in gone:
+                continue
             where = " ".join(str(row[key]) for key in ("side", "node") if row[key])
             said = f"{_value(row['old'])} → {_value(row['new'])}"
             page.print(f"  {_name(str(row['field']))}: {escape(text.clipped(said, 160))}  [dim]{escape(where)}[/]")
@@ -121,6 +142,39 @@ def print_difference(record: Mapping[str, Json]) -> None:
             page.print(
                 f"  {at}. {escape(str(row['action']))} {_name(str(row['namespace'] or 'the release'))}{items}: {reason}"
             )
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _said(value: Json, sources: Mapping[str, Json], path: str = "") -> Iterator[tuple[str, Json]]:
+    """Every value by its path, down to where one source says it."""
+    if path in sources or not isinstance(value, Mapping):
+        yield path, value
+    elif value:
+        for key, each in value.items():
+            by_name = f"{path}[{key}]"
+            yield from _said(each, sources, by_name if by_name in sources else f"{path}.{key}".lstrip("."))
+
+
+def _one_sided(changes: Sequence[Mapping[str, Json]]) -> Mapping[str, Sequence[Mapping[str, Json]]]:
+    """Towers that only one of the two releases has: every field of theirs is a change, and none of them news."""
+    towers: dict[str, list[Mapping[str, Json]]] = {}
+    for row in changes:
+        if tower := _tower(row):
+            towers.setdefault(tower, []).append(row)
+    return {
+        tower: rows
+        for tower, rows in towers.items()
+        if len(rows) > MANY and any(all(row[end] is None for row in rows) for end in ("old", "new"))
+    }
+
+
+def _tower(row: Mapping[str, Json]) -> str:
+    """`towers.both` of `towers.both.input.max_length`, which of a part begins with its role; else nothing."""
+    before, found, after = str(row["field"]).partition("towers.")
+    return f"{before}{found}{after.partition('.')[0]}" if found else ""
 
 
 def _rows(entries: Json) -> list[Mapping[str, Json]]:
@@ -181,7 +235,7 @@ def _print_rules(page: Console, rules: Sequence[RuleResult]) -> None:
             f"  {_outcome(rule.outcome)} {_name(rule.id)}: {escape(text.clipped(rule.reason, text.LONGEST_REASON))}"
         )
         if rule.finding and rule.outcome is Outcome.FAIL:
-            page.print(f"    [dim]finding {rule.finding}[/]")
+            page.print(f"    [dim]finding {rule.finding}, which a waiver would name[/]")
     if len(left) > MANY:
         page.print(f"  and {len(left) - MANY} more that did not pass; the report has them all")
     passed = len(rules) - len(left)

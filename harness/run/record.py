@@ -176,8 +176,12 @@ def record_heads(connection: Connection, frozen: FrozenSuite, run: str) -> None:
     heads = [each for each in frozen.suite.documents if each.id in wanted]
     append(connection, "documents", {"suite_digest": frozen.lock.digest}, {
         "document_id": pa.array([each.id for each in heads], pa.string()),
-        "head": pa.array([each.text[:HEAD] for each in heads], pa.string()),
+        "head": pa.array([_head(each.text) for each in heads], pa.string()),
     })  # fmt: skip
+
+
+def _head(text: str) -> str:
+    return text if len(text) <= HEAD else f"{text[: HEAD - 1].rstrip()}…"
 
 
 def _ranking_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:

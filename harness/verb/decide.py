@@ -213,7 +213,7 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         guards = len(lock.definition.guarded_slices) * len(
             lock.definition.guards.metrics if lock.definition.guards else []
         )
-        remarks.append(f"No parent: {left} no-worse rules and {guards} guards were not judged, so there is no bundle.")
+        remarks.append(f"No parent, so no bundle; not judged: no-worse rules {left}, guards {guards}.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
     return tuple(remarks)

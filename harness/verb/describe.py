@@ -25,7 +25,7 @@ class Described:
 
     path: str
     written: bool
-    manifest: Json
+    manifest: dict[str, Json]
 
     def as_record(self) -> dict[str, Json]:
         return {"manifest": self.manifest, "path": self.path}

@@ -39,9 +39,11 @@ def print_rows(found: Rows, form: str) -> None:
             table.add_row(*(Text(_shown(value)) for value in row))
         # Into a file or a pipe nothing is folded: a row is a line.
         console = Console()
+        if not console.is_terminal:
+            console = Console(width=WIDE)
         # Rich itself would leave with exit code 1 where a reader of the pipe has left.
         with console.capture() as printed:
-            console.print(table, width=None if console.is_terminal else WIDE, soft_wrap=not console.is_terminal)
+            console.print(table, soft_wrap=not console.is_terminal)
         sys.stdout.write(printed.get())
 
 

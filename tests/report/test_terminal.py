@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.output.answer import DeltaSummary
-from harness.report.terminal import print_answer, print_suite
+from harness.report.terminal import print_answer, print_difference, print_manifest, print_suite
 
 RECORD = {
     "suite": "help-center",
@@ -93,3 +93,40 @@ class TestSuite:
         print_suite({**RECORD, "suite": "[bold]s", "slices": {"[red]": {"cases": 1, "groups": 1}}}, "holds")
         said = capsys.readouterr().out
         assert said.startswith("[bold]s holds") and "[red] 1" in said
+
+
+class TestDifference:
+    def test_a_tower_that_only_one_release_has_is_one_line(self, capsys):
+        """What moved within a tower that both have is told field by field."""
+        row = {"node": "vector", "side": None}
+        gone = [{**row, "field": f"towers.both.{at}", "old": at, "new": None} for at in range(40)]
+        moved = [{**row, "field": f"retriever.towers.both.{at}", "old": at, "new": at + 1} for at in range(20)]
+        print_difference({"changes": [*gone, *moved], "namespaces": [], "plan": []})
+        said = capsys.readouterr().out
+        assert said.startswith("60 changes\n  towers.both: 40 fields of the parent that the candidate does not have\n")
+        assert said.count("retriever.towers.both.") == 20 and "null" not in said
+
+
+class TestManifest:
+    def test_each_value_stands_with_its_source(self, capsys):
+        """Down to where one source says it; a key with dots of its own in brackets, what an override left behind it."""
+        print_manifest(
+            {
+                "identity": {"name": "m", "content_id": "ab12"},
+                "meaning": {
+                    "tower": {"files": {"a.json": "12"}, "pooling": "cls", "norm": {"eps": 1}},
+                    "training": None,
+                },
+                "evidence": {
+                    "sources": {"tower.files[a.json]": "a.json", "tower.pooling": "declared", "tower.norm": "library"},
+                    "overridden": {"tower.pooling": "mean"},
+                },
+            }
+        )
+        assert capsys.readouterr().out.splitlines() == [
+            "m  ab12",
+            '  tower.files[a.json]: "12"  a.json',
+            '  tower.pooling: "cls"  declared, in the folder mean',
+            '  tower.norm: {"eps": 1}  library',
+            "  training: null",
+        ]
