@@ -106,6 +106,18 @@ def divided(top: Floats | Ints, bottom: Floats | Ints, otherwise: float = np.nan
     return np.asarray(np.divide(top, bottom, out=result, where=np.asarray(bottom) > 0))
 
 
+def between(values: Floats, position: int) -> float:
+    """A number above values[position - 1] and not above values[position], halfway where floats allow; values rise and
+    differ. At position 0 it is the lowest, at the end just above the highest."""
+    if position == 0:
+        return float(values[0])
+    if position == len(values):
+        return float(np.nextafter(values[-1], np.inf))
+    low, high = float(values[position - 1]), float(values[position])
+    middle = low + (high - low) / 2
+    return middle if low < middle <= high else high
+
+
 def objects(values: list[str]) -> Objects:
     """[n] of text as an object array."""
     result = np.empty(len(values), dtype=object)

@@ -1,7 +1,8 @@
 """Names of metrics. Of rankings, in ir_measures' grammar: `base`, `base(key=value,…)`, either with `@cutoff` behind.
 
 The names that trec_eval, MTEB and ranx print are understood and turned into that grammar. All other metrics have
-scikit-learn's names (harness/metric/task.py), and one of a single class has it in square brackets: `f1[REFUND]`.
+scikit-learn's names where it has one (harness/metric/task.py); the one class, or kind of case, that a metric is of
+stands in square brackets: `f1[REFUND]`, `answer_f1[answerable]`.
 """
 
 import ast
@@ -194,8 +195,11 @@ def parse(text: str) -> MetricName:
 
 
 def _task_metric(text: str, base: str, label: str | None) -> MetricName:
-    if label is not None and not TASK_METRICS[base].label:
-        raise _refusal(text, f"{base} is not of one label", base)
+    parts = TASK_METRICS[base].parts
+    if label is not None and not TASK_METRICS[base].label and label not in parts:
+        near = get_close_matches(label, parts, n=1)
+        found = f"{base} has no part {label!r}" if parts else f"{base} is not of one label"
+        raise _refusal(text, found, f"{base}[{near[0]}]" if near else base)
     if TASK_METRICS[base].label and not label:
         raise _refusal(text, f"{base} needs an average or a label", f"{base}_macro")
     return MetricName(base, label=label)

@@ -16,6 +16,7 @@ from harness.metric.form import (
     Ints,
     Objects,
     Policy,
+    between,
     case_status,
     finish_of,
     mean_of,
@@ -91,7 +92,7 @@ def fit_threshold(pairs: Scored, roles: Objects, aim: Aim = "accuracy") -> Thres
     else:
         reached = np.nan_to_num(class_scores("f1", right, called, np.full(len(called), gold.sum()), UNDEFINED))
     best = int(np.flatnonzero(reached == reached.max())[-1])
-    return Threshold(_between(scores, best), aim, float(reached[best]), len(gold))
+    return Threshold(between(scores, best), aim, float(reached[best]), len(gold))
 
 
 def contribution(
@@ -169,17 +170,6 @@ def distribution(pairs: Scored, bins: int = 20) -> Distribution:
         edges=edges,
         counts=counts.astype(np.int64),
     )
-
-
-def _between(scores: Floats, position: int) -> float:
-    """A number above scores[position - 1] and not above scores[position]; scores rise and differ."""
-    if position == 0:
-        return float(scores[0])
-    if position == len(scores):
-        return float(np.nextafter(scores[-1], np.inf))
-    low, high = float(scores[position - 1]), float(scores[position])
-    middle = low + (high - low) / 2
-    return middle if low < middle <= high else high
 
 
 def _refuse_graded(gold: Floats, subject: str) -> None:

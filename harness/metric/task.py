@@ -1,4 +1,6 @@
-"""Names of the metrics of labels, numbers and choices: scikit-learn's, each with what holds of it whatever the run."""
+"""Names of the metrics of labels, numbers, choices and answers, scikit-learn's where it has one, each with what holds
+of it whatever the run.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +18,8 @@ class TaskMetric:
     """What is known of a metric beforehand.
 
     `tasks`: those whose outputs it reads. `form`: a mean of per-case values, a finish of summed rows, or a rank
-    statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets.
+    statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets. `parts`:
+    the kinds of cases that it may be of alone, named there too.
     """
 
     tasks: tuple[str, ...]
@@ -25,6 +28,7 @@ class TaskMetric:
     lowest: float = 0.0
     highest: float = 1.0
     label: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def span(self) -> float:
@@ -37,6 +41,8 @@ LABELS = CLASSES + SETS
 VALUES = ("regression",)
 PAIRS = ("similarity",)
 CHOICES = ("multiple-choice",)
+ANSWERS = ("answer",)
+QUESTIONS = ("answerable", "unanswerable")
 
 TASK_METRICS: Mapping[str, TaskMetric] = {
     "accuracy": TaskMetric(CLASSES, "mean"),
@@ -72,4 +78,8 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     "pair_average_precision": TaskMetric(PAIRS, "rank"),
     "choice_accuracy": TaskMetric(CHOICES, "mean"),
     "choice_log_loss": TaskMetric(CHOICES, "mean", higher_is_better=False, highest=-log(CLIP)),
+    **{
+        base: TaskMetric(ANSWERS, "mean", parts=QUESTIONS)
+        for base in ("exact_match", "answer_f1", "best_exact_match", "best_answer_f1")
+    },
 }

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.compare.form import statistic
-from harness.metric import choice, classification, multilabel, regression, similarity
+from harness.metric import answer, choice, classification, multilabel, regression, similarity
 from harness.metric.name import parse
 from harness.metric.task import TASK_METRICS
 from harness.output.case import OutputStatus
@@ -24,10 +24,12 @@ def ok(n: int) -> np.ndarray:
 
 
 def names(task: str) -> list[str]:
-    """Every metric of a task, those of one class for each class that the small outputs have."""
-    found = [base for base, metric in TASK_METRICS.items() if task in metric.tasks and base != "brier_binary"]
+    """Every metric of a task, those of one class for each class that the small outputs have, those of a part too."""
+    found = {base: m for base, m in TASK_METRICS.items() if task in m.tasks and base != "brier_binary"}
     return [
-        name for base in found for name in ([f"{base}[{c}]" for c in LABELS] if TASK_METRICS[base].label else [base])
+        name
+        for base, m in found.items()
+        for name in ([f"{base}[{c}]" for c in LABELS] if m.label else [base, *(f"{base}[{part}]" for part in m.parts)])
     ]
 
 
@@ -70,6 +72,18 @@ class Raw:
             case "multiple-choice":
                 read = choice.chosen(ids(n), np.array(self.gold), self.scores, ok(n), kind="logit")
                 return choice.contribution(parse(name), read)
+            case "answer":
+                answers, score, null_score = zip(*self.scores, strict=True)
+                there = [each is None or isinstance(each, str) for each in answers]
+                read = answer.answered(
+                    ids(n),
+                    self.gold,
+                    [each if has else None for each, has in zip(answers, there, strict=True)],
+                    np.where(there, ok(n), OutputStatus.MISSING).astype(object),
+                    score=np.array(score),
+                    null_score=np.array(null_score),
+                )
+                return answer.contribution(parse(name), read, null_threshold=0.0)
             case other:
                 raise ValueError(other)
 
@@ -96,5 +110,12 @@ def raw(task: str, seed: int, n: int = 30) -> Raw:
         case "multiple-choice":
             sizes = rng.integers(2, 6, n)
             return Raw(task, [int(rng.integers(size)) for size in sizes], [rng.integers(0, 4, k) / 3 for k in sizes])
+        case "answer":
+            words = ["the", "Rhine", "river", "in", "Basel", "an"]
+            gold = [[" ".join(rng.choice(words, 1 + k)) for k in range(size)] for size in rng.integers(0, 4, n)]
+            given = [" ".join(rng.choice(words, size)) if size else None for size in rng.integers(0, 4, n)]
+            gold[:4] = [["the Rhine", "Rhine in Basel"], [], ["river"], []]
+            given[:4] = ["Rhine", "Basel", "river in Basel", None]
+            return Raw(task, gold, list(zip(given, *(rng.integers(0, 5, (2, n)) / 3), strict=True)))
         case other:
             raise ValueError(other)

@@ -1,4 +1,4 @@
-"""What holds of every metric of labels, numbers, pairs and choices."""
+"""What holds of every metric of labels, numbers, pairs, choices and answers."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from harness.output.value import CaseValues
 
 from .outputs import LABELS, Raw, names, raw
 
-TASKS = ("classification", "multilabel", "regression", "similarity", "multiple-choice")
+TASKS = ("classification", "multilabel", "regression", "similarity", "multiple-choice", "answer")
 EVERY = [(task, name) for task in TASKS for name in names(task)]
 LABELLED = [(task, name) for task, name in EVERY if task in TASKS[:2]]
 FORMS = {"mean": CaseValues, "finish": CaseRows, "rank": CaseRanks}
@@ -76,7 +76,8 @@ class TestNumbersHangOnTheCasesAlone:
     def test_a_case_of_weight_two_counts_twice(self, task, name, seed):
         found = raw(task, seed)
         counts = np.random.default_rng(seed).integers(1, 4, len(found.gold))
-        weighted = statistic(found.contribution(name)).of(counts[None].astype(float))[0]
+        brought = found.contribution(name)
+        weighted = statistic(brought).of(counts[None, brought.scored].astype(float))[0]
         repeated = found.take(np.repeat(np.arange(len(found.gold)), counts)).value(name)
         assert weighted == pytest.approx(repeated, abs=1e-12, nan_ok=True)
 
@@ -103,7 +104,9 @@ class TestNamesKeepTheirWord:
         assert worse < right if metric.higher_is_better else worse > right
 
     @pytest.mark.parametrize("task", TASKS)
-    @pytest.mark.parametrize("name", ["nDCG@10", "mae", "accuracy", "subset_accuracy", "pair_f1", "choice_accuracy"])
+    @pytest.mark.parametrize(
+        "name", ["nDCG@10", "mae", "accuracy", "subset_accuracy", "pair_f1", "choice_accuracy", "exact_match"]
+    )
     def test_every_task_has_its_own_and_refuses_the_others(self, task, name):
         """It is no silent zero."""
         if task in parse(name).tasks:
@@ -132,6 +135,8 @@ def _perfect(found: Raw) -> Raw:
             scores = [[99.0 if c in gold else -99.0 for c in LABELS] for gold in found.gold]
         case "regression" | "similarity":
             scores = found.gold
+        case "answer":
+            scores = [(gold[-1], 1.0, 0.0) if gold else (None, 0.0, 1.0) for gold in found.gold]
         case _:
             scores = [
                 np.where(np.arange(len(row)) == gold, 99.0, -99.0)

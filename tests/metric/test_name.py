@@ -78,7 +78,9 @@ class TestSpelling:
             "precision_macro", "precision[REFUND]", "recall_macro", "recall[REFUND]", "matthews_corrcoef", "log_loss",
             "brier_binary", "brier_sum", "roc_auc_ovr", "average_precision_macro",
             "label_ranking_average_precision", "hamming_loss", "subset_accuracy", "mae", "mse", "rmse", "r2", "pearson",
-            "spearman", "kendall", "choice_accuracy",
+            "spearman", "kendall", "choice_accuracy", "exact_match", "exact_match[answerable]",
+            "exact_match[unanswerable]", "answer_f1", "answer_f1[answerable]", "answer_f1[unanswerable]",
+            "best_exact_match", "best_answer_f1",
         ],
     )  # fmt: skip
     def test_every_name_of_the_contract_is_one(self, text):
@@ -199,6 +201,10 @@ class TestRefusal:
             ("f1_marco", "f1_macro"),
             ("roc_auc", "roc_auc_ovr"),
             ("brier", "brier_sum"),
+            ("exact_match[]", "exact_match"),
+            ("exact_match[REFUND]", "exact_match"),
+            ("answer_f1[unanswerble]", "answer_f1[unanswerable]"),
+            ("best_f1", "best_answer_f1"),
         ],
     )
     def test_so_is_one_of_labels_or_numbers(self, text, right):
