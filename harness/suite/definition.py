@@ -147,7 +147,9 @@ class MetricPolicy(BaseModel):
     0/0: `absent`, a class neither gold nor predicted; `division`, the precision of what nobody is given and the recall
     of what nobody has (zero in averages, undefined of one class); `empty`, gold and prediction both empty;
     `per_metric` has what departs from it. `clip`: the range that numbers are put into. Of tags, `scheme`, and whether
-    an illegal tag may open an entity (`conlleval`) or not (`strict`). `costs`: of a confusion, by gold and predicted
+    an illegal tag may open an entity (`conlleval`) or not (`strict`). Of answers, the `articles` and the
+    `punctuation` that do not count, whether `cjk` characters are words by themselves, and what an answer of articles
+    alone is compared as (`empty_answer`; `official` is SQuAD's). `costs`: of a confusion, by gold and predicted
     label, the rest 1.
     """
 
@@ -159,6 +161,10 @@ class MetricPolicy(BaseModel):
     per_metric: dict[Text, Words] = {}
     scheme: Literal["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"] = "IOB2"
     reading: Literal["strict", "conlleval"] = "strict"
+    articles: Literal["en", "de", "es", "vi", "none"] = "en"
+    punctuation: Literal["ascii", "unicode"] = "ascii"
+    cjk: Literal["word", "character"] = "word"
+    empty_answer: Literal["as-written", "official"] = "as-written"
     costs: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = {}
     clip: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
 

@@ -16,6 +16,7 @@ from harness.store.read import ReleaseRecord
 from harness.store.read_task import golds, said
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured, keep_values, metric_names, zero_for_missing
+from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
 from harness.verb.task.labels import judge_classes, judge_sets
 from harness.verb.task.numbers import judge_pairs, judge_values
@@ -27,6 +28,7 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
     "regression": judge_values,
     "similarity": judge_pairs,
     "multiple-choice": judge_choices,
+    "answer": judge_answers,
 }
 
 

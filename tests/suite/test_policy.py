@@ -47,7 +47,8 @@ class TestDefaults:
         }  # fmt: skip
         assert definition.metrics.policy.model_dump() == {
             "empty": "one", "absent": "leave-out", "division": None, "per_metric": {}, "scheme": "IOB2",
-            "reading": "strict", "costs": {}, "clip": None,
+            "reading": "strict", "articles": "en", "punctuation": "ascii", "cjk": "word", "empty_answer": "as-written",
+            "costs": {}, "clip": None,
         }  # fmt: skip
         assert definition.uncertainty.model_dump() == {
             "method": "bca", "draws": 10_000, "level": 0.95, "seed": 20261201, "family": "holm",

@@ -357,3 +357,40 @@ class TestReading:
             harness.run("s", candidate="bad", parent="good")
         assert f"out.jsonl line {N}" in refusal.value.subject
         assert told in f"{refusal.value.found}; {refusal.value.expected}"
+
+
+class TestAnswers:
+    def test_a_null_threshold_is_fitted_on_calibration_alone(self, bench: Bench) -> None:
+        """Exact match as given, and under a threshold that only calibration cases chose."""
+        rng = np.random.default_rng(61)
+        answerable = rng.random(N) < 0.7
+        difference = np.where(answerable, -1.0, 1.0) + rng.normal(0, 0.8, N)
+        cases = [
+            {
+                "id": f"c{i}", "question": "q", "context": "It is here.", "answers": ["The here!"] if answerable[i] else [],
+                "split": "calibration" if i < 40 else "promotion",
+            }
+            for i in range(N)
+        ]  # fmt: skip
+        names = ["best_exact_match", "exact_match", "answer_f1", "exact_match[answerable]", "exact_match[unanswerable]"]
+        bench.suite("answer", cases, names)
+        for name, text in (("a", "here"), ("b", "not here")):
+            folder = bench.root / "releases" / name
+            bench.release(name, "answer", "value", {})
+            rows = [{"id": f"c{i}", "answer": text, "score": 0.0, "null_score": difference[i]} for i in range(N)]
+            _lines(folder / "out.jsonl", rows)
+        found = harness.run("s", candidate="b", parent="a")
+        reached = {
+            limit: np.mean(np.where(difference[:40] > limit, ~answerable[:40], answerable[:40]))
+            for limit in difference[:40]
+        }
+        best = max(reached.values())
+        kept = difference[40:] <= min(limit for limit, each in reached.items() if each == best)
+        values = bench.values(found, "parent")
+        assert values["best_exact_match"] == pytest.approx(
+            np.mean(np.where(kept, answerable[40:], ~answerable[40:])), abs=0.02
+        )
+        assert values["exact_match"] == pytest.approx(answerable[40:].mean())
+        assert (values["exact_match[answerable]"], values["exact_match[unanswerable]"]) == (1.0, 0.0)
+        assert bench.values(found)["answer_f1"] == pytest.approx(2 / 3 * answerable[40:].mean())
+        assert found.decision.outcome is Outcome.FAIL

@@ -1,0 +1,103 @@
+"""Answers to questions, of which some may have none."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from harness.metric import answer
+from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
+from harness.metric.answer_span import wrong_offsets
+from harness.metric.answer_text import TextRule
+from harness.metric.form import Ints
+from harness.metric.name import MetricName
+from harness.output.companion import Cell, Companion
+from harness.verb.task.side import Asked, Judged, number, parsed
+
+NONE = "(no answer)"
+SHOWN = 20
+
+
+def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
+    """Metrics of answers; where an answer stands only under a threshold, the release's own or one from calibration."""
+    outputs, metrics = _answered(asked), parsed(names)
+    aims = {_aim(each) for each in metrics.values()} - {None}
+    limits = {aim: _limit(asked, outputs, aim) for aim in aims}
+    said = zip(asked.said.answer, asked.said.status, strict=True)
+    return Judged(
+        contributions={
+            name: replace(answer.contribution(metric, outputs, limits.get(_aim(metric))), metric=name)
+            for name, metric in metrics.items()
+        },
+        prediction=[text or (NONE if status == "ok" else None) for text, status in said],
+        gold=[None if each is None else " / ".join(each) or NONE for each in asked.gold.answers],
+        probability=np.full(len(outputs.case_ids), np.nan),
+        companions=tuple(_companions(asked.promotion, next(iter(limits.values()), None))),
+    )
+
+
+def _answered(asked: Asked) -> Answered:
+    policy = asked.policy
+    return answer.answered(
+        asked.said.case_ids,
+        asked.gold.answers,
+        asked.said.answer,
+        asked.said.status,
+        score=asked.said.score,
+        null_score=asked.said.null_score,
+        rule=TextRule(policy.articles, policy.punctuation, policy.cjk, policy.empty_answer),
+    )
+
+
+def _aim(metric: MetricName) -> answer.Aim | None:
+    """What a metric's threshold is fitted for; None for one that takes answers as they are."""
+    if not metric.base.startswith("best_"):
+        return None
+    return "exact_match" if metric.base == "best_exact_match" else "answer_f1"
+
+
+def _limit(asked: Asked, outputs: Answered, aim: answer.Aim | None) -> float:
+    declared = asked.of("score", "threshold")
+    if isinstance(declared, int | float):
+        return float(declared)
+    return fit_null_threshold(outputs, asked.roles, aim or "answer_f1").value
+
+
+def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
+    outputs = _answered(asked)
+    plain = answer.answer_table(outputs)
+    rows = [_row("as given", "answerable", plain.answerable), _row("as given", "unanswerable", plain.unanswerable)]
+    note = (
+        f"{plain.n_golds} gold answers, {plain.n_empty_golds} of articles and punctuation alone; articles "
+        f"{plain.rule.articles}, CJK by {plain.rule.cjk}, {plain.rule.empty}."
+    )
+    if limit is not None:
+        under = answer.answer_table(outputs, limit)
+        rows += [
+            _row(f"abstaining above {limit:.6g}", "answerable", under.answerable),
+            _row(f"abstaining above {limit:.6g}", "unanswerable", under.unanswerable),
+        ]
+        note += f" {under.n_undecided} answers lack a score beside the threshold."
+    columns = ("answers", "questions", "cases", "abstained", "exact match", "F1")
+    yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
+    contexts = [str(each["context"]) for each in asked.gold.inputs]
+    wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
+    if wrong:
+        told: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.answer, each.found) for each in wrong]
+        yield Companion(
+            "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers, the first {SHOWN} shown.",
+            ("case", "start", "end", "answer", "stands there"), tuple(told[:SHOWN]),
+        )  # fmt: skip
+
+
+def _places(asked: Asked) -> tuple[Ints, Ints]:
+    starts, ends = (
+        np.array([-1 if each is None else each for each in places], dtype=np.int64)
+        for places in (asked.said.span_start, asked.said.span_end)
+    )
+    both = (starts >= 0) & (ends >= 0)
+    return np.where(both, starts, -1), np.where(both, ends, -1)
+
+
+def _row(answers: str, questions: str, part: AnswerPart) -> tuple[Cell, ...]:
+    return (answers, questions, part.n, part.n_abstained, number(part.exact_match), number(part.answer_f1))
