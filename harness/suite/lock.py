@@ -1,11 +1,12 @@
 """What `freeze` fixes: `suite.lock.json`."""
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from harness.errors import NotFound, Tampered
 from harness.file.whole import write_bytes
@@ -66,6 +67,7 @@ class Lock(BaseModel):
     window_parents: dict[str, str]
     tunes: dict[Role, tuple[str, ...]]
     scorers: dict[str, str]
+    _written: Mapping[str, Json] | None = PrivateAttr(default=None)
 
     @cached_property
     def digest(self) -> str:
@@ -75,20 +77,21 @@ class Lock(BaseModel):
     @cached_property
     def data_digest(self) -> str:
         """Digest of what outputs and gold depend on: unchanged when only rules, margins, slices or draws change."""
-        definition = self.definition
         given: dict[str, Json] = {} if self.candidates is None else {"candidates": self.candidates}
         if self.label_schema is not None:
             given["labels"] = self.label_schema
+        ranking = self._definition.get("ranking")
+        read = ranking.items() if isinstance(ranking, Mapping) else ()
         return digest(
             {
                 **given,
-                "task": definition.task,
+                "task": self.definition.task,
                 "files": self.files,
                 "case_ids": self.case_ids,
                 "roles": self.roles,
                 "groups": self.groups,
                 "case_digests": self.case_digests,
-                "ranking": definition.ranking.model_dump(mode="json", exclude={"max_judged_gap", "candidates"}),
+                "ranking": {name: value for name, value in read if name not in ("max_judged_gap", "candidates")},
             }
         )
 
@@ -98,10 +101,10 @@ class Lock(BaseModel):
 
         Ties, depth and the like stand in both digests: they change outputs, and they are a choice.
         """
-        policy = {"rules", "guards", "slices", "uncertainty", "metrics", "budget", "ranking"}
+        policy = ("rules", "guards", "slices", "uncertainty", "metrics", "budget", "ranking")
         return digest(
             {
-                "definition": self.definition.model_dump(mode="json", include=policy),
+                "definition": {name: self._definition[name] for name in policy if name in self._definition},
                 "members": self.slices,
                 "missing": self.definition.cases.missing,
                 "scorers": self.scorers,
@@ -109,9 +112,18 @@ class Lock(BaseModel):
         )
 
     def as_record(self) -> Mapping[str, Json]:
-        """The lock as JSON, without its own digest."""
+        """The lock as JSON, without its own digest: as its file has it, where it was read from one. A version that
+        knows more keys than the one that wrote it takes their defaults, and changes no digest.
+        """
+        if self._written is not None:
+            return self._written
         record: dict[str, Json] = self.model_dump(mode="json", by_alias=True)
         return record
+
+    @property
+    def _definition(self) -> Mapping[str, Json]:
+        definition = self.as_record()["definition"]
+        return definition if isinstance(definition, Mapping) else {}
 
     def to_json(self) -> bytes:
         """The bytes of `suite.lock.json`: canonical JSON and a line feed, the lock's own digest beside the rest."""
@@ -133,6 +145,7 @@ def parse_lock(data: bytes, subject: str) -> Lock:
         keys = ".".join(str(key) for key in first["loc"])
         raise _no_lock(subject, f"{keys}: {first['msg']}" if keys else first["msg"]) from error
     lock = Lock.model_validate({name: getattr(written, name) for name in Lock.model_fields})
+    lock._written = {name: value for name, value in json.loads(data).items() if name != "digest"}
     if len({len(lock.case_ids), len(lock.roles), len(lock.groups), len(lock.case_digests)}) > 1:
         raise _no_lock(subject, "lists of cases that differ in length")
     if lock.digest != written.written_digest:

@@ -87,8 +87,10 @@ class Raw:
             case other:
                 raise ValueError(other)
 
-    def value(self, name: str, labels: tuple[str, ...] = LABELS) -> float:
-        return statistic(self.contribution(name, labels)).value()
+    def value(self, name: str, labels: tuple[str, ...] = LABELS) -> float | None:
+        """None where it is undefined: of a class that is never predicted, say."""
+        brought = self.contribution(name, labels)
+        return statistic(brought).value() if brought.scored.any() else None
 
 
 def raw(task: str, seed: int, n: int = 30) -> Raw:

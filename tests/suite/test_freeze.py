@@ -12,7 +12,7 @@ from harness.suite import freeze as freezing
 from harness.suite.case import Case
 from harness.suite.freeze import check_members, freeze, open_frozen, report
 from harness.suite.load import load
-from harness.suite.lock import LOCK, Lock, parse_lock, write_lock
+from harness.suite.lock import LOCK, Lock, parse_lock, read_lock, write_lock
 
 from .conftest import CORPUS, METRICS, QRELS, QUERIES, RULE, Write
 
@@ -310,3 +310,23 @@ class TestCaseDigest:
         after = freeze(load(write(rest=REST, corpus=[*CORPUS, {"_id": "d3", "text": "more"}])), members)
         assert after.case_digests == before.case_digests
         assert after.data_digest != before.data_digest
+
+
+class TestLater:
+    def test_a_key_that_came_later_changes_no_digest(self, frozen: Path) -> None:
+        """A lock that was written before a key was known reads with its default, under the digests that it had."""
+        record = json.loads((frozen / LOCK).read_text())
+        before = read_lock(frozen)
+        del record["definition"]["metrics"]["policy"]["reading"], record["definition"]["ranking"]["candidates"]
+        del record["digest"]
+        older = canonical_json({**record, "digest": digest(record)})
+        lock = parse_lock(older, "an older lock")
+        assert lock.definition == before.definition
+        assert lock.digest == digest(record) != before.digest
+        assert lock.data_digest == before.data_digest
+        assert parse_lock(lock.to_json(), "again").policy_digest == lock.policy_digest
+
+    def test_what_was_changed_by_hand_is_still_seen(self, frozen: Path) -> None:
+        text = (frozen / LOCK).read_text()
+        with pytest.raises(Tampered):
+            parse_lock(text.replace('"depth":100', '"depth":101').encode(), "edited")
