@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Described:
 
     path: str
     written: bool
-    manifest: dict[str, Json]
+    manifest: Mapping[str, Json]
 
     def as_record(self) -> dict[str, Json]:
         return {"manifest": self.manifest, "path": self.path}
