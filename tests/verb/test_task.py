@@ -367,7 +367,8 @@ class TestAnswers:
         difference = np.where(answerable, -1.0, 1.0) + rng.normal(0, 0.8, N)
         cases = [
             {
-                "id": f"c{i}", "question": "q", "context": "It is here.", "answers": ["The here!"] if answerable[i] else [],
+                "id": f"c{i}", "question": "q", "context": "It is here.",
+                "answers": ["The here!"] if answerable[i] else [],
                 "split": "calibration" if i < 40 else "promotion",
             }
             for i in range(N)
