@@ -62,8 +62,8 @@ def listed(identifiers: Iterable[str]) -> str:
     return ", ".join(shown(each) for each in ids[:LISTED]) + (", …" if len(ids) > LISTED else "")
 
 
-def read_lines(path: Path) -> Iterator[Line]:
-    """Lines that aren't blank. They end at a line feed only, for U+2028 and its like may stand within a text.
+def read_lines(path: Path, *, blank: bool = False) -> Iterator[Line]:
+    """Lines that aren't blank, or all. They end at a line feed only, for U+2028 and its like may stand within a text.
 
     A carriage return before it and a byte order mark before all are no part of the text.
     Raises NotFound for a file that isn't there, Misconfigured for bytes that aren't UTF-8 and for NUL.
@@ -74,7 +74,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 if number == 1:
                     raw = raw.removeprefix(BYTE_ORDER_MARK)
                 text = _decoded(raw.removesuffix(b"\n").removesuffix(b"\r"), path, number)
-                if text.strip(" \t"):
+                if blank or text.strip(" \t"):
                     yield Line(Place(path, number), text)
     except FileNotFoundError:
         raise NotFound(
@@ -107,6 +107,19 @@ def read_objects(path: Path, *, constants: bool = False) -> Iterator[Entry]:
         if "\\u" in line.text:
             _check_text(value, line.place)
         yield Entry(line.place, value)
+
+
+def read_json(path: Path) -> JsonValue:
+    """A file that is one JSON value. Raises as `read_objects`, with the line where the JSON breaks."""
+    text = "\n".join(line.text for line in read_lines(path, blank=True))
+    try:
+        value: JsonValue = _STRICT.decode(text)
+    except (ValueError, RecursionError) as error:
+        where = Place(path, error.lineno) if isinstance(error, json.JSONDecodeError) else path
+        refuse(where, f"no JSON: {error}", "a file that is one JSON value", "Correct that file.")
+    if "\\u" in text:
+        _check_text(value, Place(path, 1))
+    return value
 
 
 def text_of(entry: Entry, key: str) -> str:

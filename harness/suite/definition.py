@@ -71,7 +71,9 @@ class Source(BaseModel):
 
     Of tasks without a corpus, `path` is the file, or the folder of the files that `[cases] role` names. `separator`
     stands between a table's columns, `quotes` says whether quotes enclose some, `header` whether the first line names
-    them; `comments` begins the lines of columns that are none. `task`: of MTEB's tasks, the one that is meant.
+    them; `surplus`, what becomes of cells beyond them. `attributes`: which columns without a name are attributes, and
+    what they are called. `between` stands between the labels of one cell; without it they are a JSON list. `comments`
+    begins the lines of columns that are none. `task`: of MTEB's tasks, the one that is meant, and `subset` of its data.
     """
 
     model_config = Strict
@@ -85,8 +87,12 @@ class Source(BaseModel):
     separator: Literal["tab", "comma", "semicolon", "blank"] | None = None
     quotes: bool | None = None
     header: bool | None = None
+    surplus: Literal["refuse", "drop"] = "refuse"
+    attributes: dict[Text, Column] = {}
+    between: Text | None = None
     comments: Text | None = None
     task: Text | None = None
+    subset: Text | None = None
 
 
 class CandidateLists(BaseModel):
