@@ -7,14 +7,13 @@ manifest's; the maps' weights are read from the files that it names.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.candidate.head import CLASSES, open_head
 from harness.candidate.parity import TOLERANCE, Parity
 from harness.candidate.probe import relative_difference
-from harness.candidate.runtime import go_offline, go_quiet, said
 from harness.errors import HarnessError, NotAdmitted, Stopped
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
@@ -23,12 +22,6 @@ from harness.release.describe.split import is_of, split, weight_files
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest, Tower
 
-CLASSES = {
-    "cls-head": "AutoModelForSequenceClassification",
-    "token-head": "AutoModelForTokenClassification",
-    "span-head": "AutoModelForQuestionAnswering",
-    "choice-head": "AutoModelForMultipleChoice",
-}
 # Heads that read one row of a text, or of each choice.
 OF_ONE_ROW = ("cls-head", "choice-head")
 CHOICES = 3
@@ -83,22 +76,10 @@ class _Answer:
 
 
 def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[_Answer]:
-    go_offline()
-    go_quiet()
     import torch
-    import transformers
 
-    options = {"local_files_only": True, "trust_remote_code": False}
-    build: Any = getattr(transformers, CLASSES[tower.readout.family])
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
-        model = build.from_pretrained(str(folder), dtype=torch.float32, use_safetensors=True, **options).float().eval()
-    except Exception as error:
-        raise Stopped(
-            f"model {folder}", found=f"it does not load ({said(error)})",
-            expected="a folder that transformers loads offline",
-            mend=f"Try it by hand: {CLASSES[tower.readout.family]}.from_pretrained({str(folder)!r}).",
-        ) from error  # fmt: skip
+    model, tokenizer = open_head(folder, tower)
+    model = model.cpu()
     several = CHOICES if tower.input.template == "choices" else 1
     every = list(texts.values())
     for at, name in enumerate(texts):

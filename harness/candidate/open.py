@@ -45,7 +45,7 @@ def positions(config: Any) -> int:
     return getattr(config, "max_position_embeddings", None) or UNBOUNDED
 
 
-def keys(release: Release, side: Side | Literal["pair"], prompt: str, head: Json = None) -> Keys:
+def keys(release: Release, side: Side | Literal["pair", "text"], prompt: str, head: Json = None) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included. `head`: what its first module
     does besides giving contextual rows.
     """

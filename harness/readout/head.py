@@ -1,6 +1,6 @@
 """What a head says of a text: logits by label, a number, or a span of rows. Dropout is off.
 
-A head is a dense map whose rows are the labels in their order. Ties go to the earlier label, choice or row.
+A head is a dense map whose rows are the labels in their order. Ties go to the earlier label or choice.
 """
 
 from dataclasses import dataclass
@@ -107,13 +107,17 @@ def span_target(row: int, length: int) -> int:
 def best_span(logits: SpanLogits, longest: int) -> Span:
     """The span of at most `longest` rows, the first no later than the last, whose two logits sum highest.
 
-    Rows between the two need not count. Among equals the earlier start, then the earlier end.
+    Rows between the two need not count. Among equals the shorter, then the earlier. Raises EmptySlice without rows.
     """
     if longest < 1:
         raise Misconfigured("longest answer", found=str(longest), expected="at least 1 row", mend="Raise it.")
+    if not len(logits.rows):
+        raise EmptySlice("rows", found="none", expected="at least one", mend="Answer that there is no answer.")
     length = logits.rows[None, :] - logits.rows[:, None]
     total = np.where((length >= 0) & (length < longest), logits.start[:, None] + logits.end[None, :], -np.inf)
-    first, last = divmod(int(np.argmax(total)), len(logits.rows))
+    firsts, lasts = np.nonzero(total == total.max())
+    at = np.lexsort((firsts, length[firsts, lasts]))[0]
+    first, last = firsts[at], lasts[at]
     return Span(int(logits.rows[first]), int(logits.rows[last]), float(total[first, last]))
 
 

@@ -146,7 +146,10 @@ class Late(BaseModel):
 
 
 class Output(BaseModel):
-    """What a head's numbers are called. `labels` in the order of its rows; `transitions` is a file of a CRF's."""
+    """What a head's numbers are called. `labels` in the order of its rows; `transitions` is a file of a CRF's.
+
+    `null`, `pieces` and `longest` as in the manifest.
+    """
 
     model_config = Strict
 
@@ -154,6 +157,8 @@ class Output(BaseModel):
     labels: Annotated[list[Text], Field(min_length=1)] | None = None
     null: Text | None = None
     decoder: Literal["constrained", "crf"] | None = None
+    pieces: Literal["first", "all-agree", "mean"] | None = None
+    longest: Annotated[int, Field(gt=0)] | None = None
     transitions: Text | None = None
     regression: Regression | None = None
 

@@ -80,7 +80,7 @@ _ENTERS: Mapping[Kind | None, str] = {
     Kind.CALIBRATED: """
         interaction.depth  score.calibrator.family  score.calibrator.digest  score.calibrator.fitted_under
     """,
-    Kind.DECISION: "output.decoder  score.threshold  score.ties",
+    Kind.DECISION: "output.decoder  output.pieces  output.longest  score.threshold  score.ties",
     None: """
         towers.*.artifact.revision  towers.*.artifact.task_revision
         towers.*.rows.sequences  towers.*.rows.offsets  towers.*.rows.words

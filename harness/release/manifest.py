@@ -191,7 +191,12 @@ class Regression(BaseModel):
 
 
 class Output(BaseModel):
-    """What a number in the output is called. `labels` in the order of the head's rows."""
+    """What a number in the output is called. `labels` in the order of the head's rows.
+
+    `null`: the label, of tags too, that stands for none of the others; of spans `first row`, whose score is that of
+    there being no answer. `pieces`: which of a word's pieces speak for its tag, the `first`, all where they `all-agree`
+    (else the word has the null tag), or the `mean` of their probabilities. `longest`: tokens of an answer at most.
+    """
 
     model_config = Strict
 
@@ -203,6 +208,8 @@ class Output(BaseModel):
     generic_labels: bool
     null: str | None
     decoder: Literal["none", "argmax", "sigmoid-threshold", "constrained", "crf", "span-search"]
+    pieces: Literal["first", "all-agree", "mean"] | None
+    longest: Width | None
     transitions: Digest | None
     regression: Regression | None
 

@@ -22,9 +22,10 @@ DEFINITION = "release.toml"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
 # the model: theirs is the reason that helps.
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
-# Interactions that rank documents here.
-RUNNABLE = ("bi", "late", "sparse", "cross", *COMPOSED)
-NO_TASK = {"head": ", whose labels, values, tags, spans and choices no task of this version judges"}
+# Interactions that run here.
+RUNNABLE = ("bi", "late", "sparse", "cross", "head", *COMPOSED)
+# Outputs of a head that a temperature is part of.
+TEMPERED = ("classes", "multilabel", "choice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,18 @@ class Release:
             if reason := member.cannot_run:
                 return f"{reason} as its {role}"
         if kind not in RUNNABLE:
-            return f"a {kind} release{NO_TASK.get(kind, '')}"
+            return f"a {kind} release"
         if not self.is_composed:
             elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
-            if elsewhere and (self.members or kind in ("late", "sparse", "cross")):
+            if elsewhere and (self.members or kind in ("late", "sparse", "cross", "head")):
                 return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
         if any(tower.input.window for tower in self.manifest.meaning.towers.values()):
             return "a release that reads texts in windows"
-        return "a release whose scores have a temperature" if self.definition.score.temperature is not None else None
+        output = self.manifest.meaning.output
+        if output.decoder == "crf":
+            return "a release whose tags are decoded by a CRF"
+        tempered = self.definition.score.temperature is not None and output.kind not in TEMPERED
+        return "a release whose scores have a temperature" if tempered else None
 
     @property
     def backend(self) -> Literal["onnx", "openvino"] | None:

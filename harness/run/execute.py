@@ -8,6 +8,7 @@ from harness.release.open import Release
 from harness.run.output import Executed
 from harness.run.ranking import Cut
 from harness.run.replay_cases import replay_cases
+from harness.suite.case import Suite
 from harness.suite.definition import RANKED
 from harness.suite.freeze import FrozenSuite
 
@@ -24,7 +25,7 @@ def execute(
     Raises Misconfigured for recorded outputs that cannot be read, Stopped where a model does not load.
     """
     if frozen.lock.definition.task not in RANKED:
-        return {side: replay_cases(release, frozen.suite) for side, release in releases.items()}
+        return _over_cases(releases, frozen.suite, kept)
     from harness.run.compose import Task, carry_out, node_of
     from harness.run.given import given_of
 
@@ -36,6 +37,20 @@ def execute(
     given = None if suite.candidates is None else given_of(suite.candidates, drop_self=cut.drop_self)
     task = Task(suite, judged, ranking.grid, given, kept)
     return carry_out({name: node_of(release, cut) for name, release in releases.items()}, task)
+
+
+def _over_cases(releases: Mapping[str, Release], suite: Suite, kept: "Pieces | None") -> dict[str, Executed]:
+    """Of a task without a corpus. No recorded release loads a library."""
+    found = {name: replay_cases(each, suite) for name, each in releases.items() if each.recorded is not None}
+    live = {name: each for name, each in releases.items() if name not in found}
+    if not live:
+        return found
+    from harness.run.alike import run_alike
+    from harness.run.heads import run_heads
+
+    heads = {name: each for name, each in live.items() if each.definition.interaction == "head"}
+    others = {name: each for name, each in live.items() if name not in heads}
+    return {**found, **run_heads(heads, suite, kept), **run_alike(others, suite, kept)}
 
 
 def runtime_of(release: Release) -> dict[str, Json]:

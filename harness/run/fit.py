@@ -9,6 +9,28 @@ from harness.run.replay import RANKINGS
 from harness.run.replay_cases import require_recorded
 from harness.suite.definition import RANKED, SuiteDefinition
 
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "classes": ("classification",),
+    "multilabel": ("multilabel",),
+    "value": ("regression", "similarity"),
+    "tags": ("entity",),
+    "span": ("answer",),
+    "choice": ("multiple-choice",),
+    "bi": ("similarity",),
+    "cross": ("similarity", "regression"),
+}
+"""What is judged of a head, by the kind of its output, and of other releases without a corpus."""
+
+EXPECTED: Mapping[str, str] = {
+    "classification": "a head of classes",
+    "multilabel": "a head of multilabel",
+    "regression": "a head of value, a cross-encoder of one number",
+    "similarity": "a head of value, a bi-encoder of both texts, a cross-encoder of one number",
+    "entity": "a head of tags",
+    "answer": "a head of span",
+    "multiple-choice": "a head of choice",
+}
+
 
 def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None:
     """Raises Misconfigured for releases by side that this version cannot run, that the suite's task is not for, or
@@ -20,6 +42,8 @@ def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None
             continue
         _require_runnable(release)
         for part in _parts(release):
+            if part.release.definition.interaction == "head":
+                _refuse_head(release, part)
             if suite.task == "retrieval" and part.searching and part.release.definition.interaction == "cross":
                 _refuse_searching_cross(release, part)
             if suite.task == "reranking":
@@ -29,13 +53,34 @@ def require_fit(releases: Mapping[str, Release], suite: SuiteDefinition) -> None
 
 
 def _require_judged(release: Release, suite: SuiteDefinition) -> None:
-    """A task without a corpus takes recorded outputs."""
-    if release.recorded is None:
+    """A task without a corpus takes recorded outputs, a head of its own kind, and of numbers what scores two texts."""
+    if release.recorded is not None:
+        require_recorded(release.recorded, suite.task)
+        return
+    output, kind = release.manifest.meaning.output, release.definition.interaction
+    tasks = TASKS.get(output.kind if kind == "head" else kind, ())
+    found = f"a {kind} release of {output.kind}" if kind == "head" else f"a {kind} release"
+    if suite.task not in tasks:
         raise Misconfigured(
-            f"release {release.name!r}", found=f"a {release.definition.interaction} release in a suite of {suite.task}",
-            expected="recorded outputs", mend="Record its outputs as JSON Lines.",
+            f"release {release.name!r}", found=f"{found} in a suite of {suite.task}",
+            expected=f"{EXPECTED[suite.task]}, or recorded outputs",
+            mend=f"Judge it in a suite of {' or '.join(tasks)}." if tasks else "Record its outputs as JSON Lines.",
         )  # fmt: skip
-    require_recorded(release.recorded, suite.task)
+    if kind == "bi" and not release.manifest.meaning.interaction.tied:
+        raise Misconfigured(
+            f"release {release.name!r}", found="an encoder for each side", expected="one encoder for both texts, which "
+            "are alike whichever stands first", mend="Record its outputs as JSON Lines.",
+        )  # fmt: skip
+    if output.dimension != 1 and (kind == "cross" or output.kind == "value"):
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"a head of {output.dimension} numbers in a suite of {suite.task}",
+            expected="one number", mend="Record its outputs as JSON Lines.",
+        )  # fmt: skip
+    if release.cannot_run:
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"{release.cannot_run}, which this version cannot run",
+            expected=f"{EXPECTED[suite.task]}, or recorded outputs", mend="Record its outputs as JSON Lines.",
+        )  # fmt: skip
 
 
 class _Part(NamedTuple):
@@ -86,6 +131,14 @@ def _refuse_searching_cross(whole: Release, part: _Part) -> None:
         expected="a first stage that finds what it is to read",
         mend='Make it the `reranker` of a release with interaction = "two-stage", or judge it in a suite with '
         'task = "reranking".',
+    )  # fmt: skip
+
+
+def _refuse_head(whole: Release, part: _Part) -> None:
+    where, kind = f" as its {part.role}" if part.role else "", part.release.manifest.meaning.output.kind
+    raise Misconfigured(
+        f"release {whole.name!r}", found=f"a head release of {kind}{where}, which ranks no documents",
+        expected="a release that ranks documents", mend=f"Judge it in a suite of {' or '.join(TASKS[kind])}.",
     )  # fmt: skip
 
 

@@ -21,7 +21,11 @@ def scores_key(release: Release) -> str:
     meaning, members = release.manifest.meaning, {role: each.manifest for role, each in release.members.items()}
     nodes = semantic_tuple(release.manifest, members).graph.nodes
     scores = {node.name: node.key for node in nodes if node.kind is Kind.RAW_SCORE}
-    own: dict[str, Json] = {"scores": scores, "depth": meaning.interaction.depth, "decoder": meaning.output.decoder}
+    output = meaning.output
+    own: dict[str, Json] = {"scores": scores, "depth": meaning.interaction.depth, "decoder": output.decoder}
+    own |= {
+        name: value for name, value in {"pieces": output.pieces, "longest": output.longest}.items() if value is not None
+    }
     # A member's own members, and its depth, are no raw score of this release.
     within = {role: scores_key(member) for role, member in release.members.items()} if release.is_composed else {}
     return digest({**own, "members": within} if within else own)

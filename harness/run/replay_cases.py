@@ -19,6 +19,8 @@ from harness.suite.case import Case, Suite
 BY_KEY = {"logits": ("logit",), "probabilities": ("probability",), "tags": ("tags",)}
 """The score types under which a key may stand; any may be beside the others."""
 
+NOT_FINITE = "its output holds a number that is not finite"
+
 KEYS: Mapping[str, tuple[str, ...]] = {
     "classification": ("logits", "probabilities"),
     "multilabel": ("logits", "probabilities"),
@@ -211,8 +213,7 @@ def settled(case: Case, output: TaskOutput) -> CaseOutput:
                 return CaseOutput(case.id, OutputStatus.FAILED, f"{len(tags)} tags for {tokens} tokens")
             broken = False
     if broken:
-        reason = "its output holds a number that is not finite"
-        return CaseOutput(case.id, OutputStatus.FAILED, reason, non_finite=True)
+        return CaseOutput(case.id, OutputStatus.FAILED, NOT_FINITE, non_finite=True)
     return CaseOutput(case.id, OutputStatus.OK, output=output)
 
 

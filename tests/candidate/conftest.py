@@ -209,7 +209,7 @@ TINY_MANIFEST: dict[str, Any] = {
         "towers": {"both": TINY_TOWER},
         "output": {
             "kind": "vector", "dimension": 32, "labels": None, "generic_labels": False, "null": None,
-            "decoder": "none", "transitions": None, "regression": None,
+            "decoder": "none", "pieces": None, "longest": None, "transitions": None, "regression": None,
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,

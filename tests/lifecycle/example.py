@@ -70,7 +70,7 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
         "towers": towers,
         "output": {
             "kind": "vector", "dimension": 384, "labels": None, "generic_labels": False, "null": None,
-            "decoder": "none", "transitions": None, "regression": None, **output,
+            "decoder": "none", "pieces": None, "longest": None, "transitions": None, "regression": None, **output,
         },
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
@@ -192,7 +192,7 @@ def complete(kind: str) -> dict[str, Any]:
             "normalisation": {"kind": "l2", "epsilon": 1e-12, "stage": "after-pooling"},
         }  # fmt: skip
     found["output"] |= {
-        "labels": ["A", "B"], "null": "A", "transitions": sha("crf"),
+        "labels": ["A", "B"], "null": "A", "pieces": "first", "longest": 30, "transitions": sha("crf"),
         "regression": {"units": "stars", "scale": 1.0, "shift": 0.0},
     }  # fmt: skip
     found["score"] |= {

@@ -122,10 +122,17 @@ class TestSpans:
         """Rows 1 to 3 are three rows; of at most two, row 0 alone and row 1 alone give 3, and the earlier stands."""
         assert head.best_span(head.spans(ROWS, MASK, self.BY), 2) == Span(0, 0, 3.0)
 
-    def test_ties_go_to_the_earlier_row(self):
-        """All spans are equal."""
+    def test_ties_go_to_the_shorter_then_the_earlier(self):
+        """All spans are equal; then 2 to 3 and 3 alone are, and the one that begins earlier is the longer."""
         even = SpanLogits(np.array([2, 3]), np.zeros(2), np.zeros(2))
         assert head.best_span(even, 9) == Span(2, 2, 0.0)
+        longer = SpanLogits(np.array([2, 3]), np.zeros(2), np.array([0.0, 1]))
+        assert head.best_span(longer, 9) == Span(3, 3, 1.0)
+
+    def test_no_rows_are_refused(self):
+        """A context of which nothing was read has no answer in it."""
+        with pytest.raises(EmptySlice, match="rows"):
+            head.best_span(SpanLogits(np.empty(0, dtype=int), np.empty(0), np.empty(0)), 9)
 
     def test_a_head_of_labels_and_a_length_of_zero_are_refused(self):
         """Three outputs are no start and end."""

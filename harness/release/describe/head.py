@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from harness.errors import Misconfigured
+from harness.identity import Json
 from harness.release.definition import ReleaseDefinition
 from harness.release.describe.backbone import Backbone, artifact, input_of, read_backbone, rows, state
 from harness.release.describe.beside import Beside
@@ -18,6 +19,9 @@ TEMPLATES: Mapping[Task, Literal["pair", "choices"]] = {"question": "pair", "cho
 KINDS: Mapping[Task, str] = {"token": "tags", "question": "span", "choice": "choice"}
 DECODERS = {"classes": "argmax", "multilabel": "sigmoid-threshold", "value": "none", "tags": "argmax",
             "span": "span-search", "choice": "argmax"}  # fmt: skip
+# transformers' run_ner and run_qa, where release.toml does not say.
+PIECES, LONGEST = "first", 30
+NULL_ROW = "first row"
 PROBABILITIES = {"classes": "softmax", "multilabel": "sigmoid", "tags": "softmax", "choice": "softmax"}
 
 
@@ -77,17 +81,47 @@ def _output(definition: ReleaseDefinition, kind: Told, labels: Labels, beside: B
             f"release {definition.name}", found="a regression head", expected="what its numbers are in",
             mend="Add [output.regression] with `units`, `scale` and `shift` to release.toml.",
         )  # fmt: skip
+    _decoding(definition, str(kind.value))
     usual = Told(DECODERS[str(kind.value)], LIBRARY)
     tree = output(
         "value", labels.count, labels=Told(None, DERIVED) if kind.value == "value" else labels.names,
         generic_labels=Told(False, DERIVED) if kind.value == "value" else labels.generic,
         null=Told(said.null, DECLARED), decoder=usual if said.decoder is None else Told(said.decoder, DECLARED),
+        pieces=_usual(said.pieces, PIECES, kind.value == "tags"),
+        longest=_usual(said.longest, LONGEST, kind.value == "span"),
         transitions=Told(beside.transitions, DECLARED),
     )  # fmt: skip
     regression: Tree = Told(None, DECLARED)
     if said.regression is not None:
         regression = each_from(said.regression.model_dump(), DECLARED)
     return {**tree, "kind": kind, "regression": regression}
+
+
+def _usual(said: Json, usual: Json, applies: bool) -> Told:
+    if said is not None:
+        return Told(said, DECLARED)
+    return Told(usual, LIBRARY) if applies else Told(None, DERIVED)
+
+
+def _decoding(definition: ReleaseDefinition, kind: str) -> None:
+    """Raises Misconfigured for a way of decoding that the head's kind does not have."""
+    said, of = definition.output, f"of a head of {kind}"
+    tags, span = kind == "tags", kind == "span"
+    faults = {
+        f"decoder {said.decoder!r} {of}": said.decoder is not None and not tags,
+        f"pieces {said.pieces!r} {of}": said.pieces is not None and not tags,
+        f"longest {said.longest} {of}": said.longest is not None and not span,
+        f"null {said.null!r} {of}": span and said.null not in (None, NULL_ROW),
+        f"pieces 'all-agree' and decoder {said.decoder!r}": said.pieces == "all-agree" and said.decoder is not None,
+    }
+    for found, broken in faults.items():
+        if broken:
+            raise Misconfigured(
+                f"release {definition.name}", found=f"[output] {found}",
+                expected="`decoder` and `pieces` of tags (a decoder needs a number for every tag of a word, which "
+                f"'all-agree' does not give), `longest` of spans, and of those no null but {NULL_ROW!r}",
+                mend="Take it out of release.toml.",
+            )  # fmt: skip
 
 
 def _score(definition: ReleaseDefinition, kind: Told) -> Tree:

@@ -85,7 +85,7 @@ def output(kind: str, dimension: Told, **fields: Told) -> Mapping[str, Tree]:
         "dimension": dimension,
         "generic_labels": Told(False, DERIVED),
         "decoder": Told("none", DERIVED),
-        **{name: Told(None, DERIVED) for name in ("labels", "null", "transitions", "regression")},
+        **{name: Told(None, DERIVED) for name in ("labels", "null", "pieces", "longest", "transitions", "regression")},
     }
     return empty | fields
 

@@ -1,0 +1,233 @@
+"""Heads of transformers: what they read of a case, and the numbers that they give of it.
+
+Their numbers become labels, tags or an answer in `head_output`; here they are as the model gives them.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.batch import Tokens, width_of
+from harness.candidate.open import keys, positions
+from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, said
+from harness.candidate.side import Features, Keys, Piece, padded
+from harness.errors import Misconfigured, NotAdmitted, Stopped
+from harness.release.manifest import Manifest, Tower
+from harness.release.open import Release
+
+CLASSES = {
+    "cls-head": "AutoModelForSequenceClassification",
+    "token-head": "AutoModelForTokenClassification",
+    "span-head": "AutoModelForQuestionAnswering",
+    "choice-head": "AutoModelForMultipleChoice",
+}
+# Heads that give numbers of every row.
+OF_ROWS = ("token-head", "span-head")
+
+
+class Sample(NamedTuple):
+    """What is read at once: a text, two that the tokenizer joins, or the words of one."""
+
+    first: str | tuple[str, ...]
+    second: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """What the tokens [r] of a sample stand for: the text (0, 1, or -1 for none), the word (-1 for none), and the
+    characters of their own text, [r, 2], end exclusive.
+    """
+
+    texts: NDArray[np.int64]
+    words: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+class Loaded(NamedTuple):
+    """A model with its head, and its tokenizer, as transformers has them."""
+
+    model: Any
+    tokenizer: Any
+
+
+class HeadModel:
+    """A loaded head. Of a sample are kept its numbers: [1, c], or of a head on every row [r, c] of its r tokens,
+    without padding. `max_length` in tokens of all that is read at once, special ones included.
+    """
+
+    batch_tokens: int | None = None
+
+    def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
+        self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
+        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
+        self.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+        self.max_length, self.width = tower.input.max_length, width
+        self.widest = positions(loaded.model.config)
+        self._cut, self._family = tower.input.truncation, tower.readout.family
+
+    def digest(self, sample: Sample) -> str:
+        """SHA-256 of what is read, the parts apart."""
+        first = sample.first if isinstance(sample.first, str) else "\x1f".join(sample.first)
+        parts = [first] if sample.second is None else [first, sample.second]
+        return hashlib.sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def tokenise(self, samples: Sequence[Sample]) -> list[Tokens]:
+        """Tokens of samples, cut at `max_length`."""
+        return [Tokens(each.features, each.lost) for each in self._read(samples)]
+
+    def layouts(self, samples: Sequence[Sample]) -> list[Layout]:
+        """What the tokens of samples stand for, as they are cut."""
+        return [each.layout for each in self._read(samples)]
+
+    def column_count(self, tokens: Tokens) -> int:
+        return width_of(len(tokens), self.widest)
+
+    def rows(self, tokens: Sequence[Tokens], width: int) -> Features:
+        """The whole forward pass: `numbers` [n, c], or [n, width, c] of a head on every row."""
+        import torch
+
+        given = padded(self.tokenizer, tokens, width, None, self.model.device)
+        choices = self._family == "choice-head"
+        with torch.inference_mode():
+            # One choice at a time: how many there are, and of what lengths, must not change what one is worth.
+            output = self.model(**({key: each[:, None] for key, each in given.items()} if choices else given))
+        if self._family == "span-head":
+            numbers = torch.stack([output.start_logits, output.end_logits], dim=-1)
+        else:
+            numbers = output.logits
+        return {"numbers": numbers, "attention_mask": given["attention_mask"]}
+
+    def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
+        numbers: NDArray[np.float32] = features["numbers"].float().cpu().numpy()
+        if self._family not in OF_ROWS:
+            return [Piece(row[None]) for row in numbers]
+        attended = (features["attention_mask"] == 1).cpu().numpy()
+        return [Piece(rows[mask]) for rows, mask in zip(numbers, attended, strict=True)]
+
+    def blank(self) -> Piece:
+        rows = 0 if self._family in OF_ROWS else 1
+        return Piece(np.full((rows, self.width), np.nan, dtype=np.float32))
+
+    def fault(self, piece: Piece) -> str | None:
+        return None
+
+    def _read(self, samples: Sequence[Sample]) -> list["_Read"]:
+        """Words and texts are never given together, nor pairs and single texts: the tokenizer takes lists of a kind."""
+        found: dict[int, _Read] = {}
+        for paired in (False, True):
+            rows = [row for row, each in enumerate(samples) if (each.second is not None) == paired]
+            if rows:
+                found |= dict(zip(rows, self._alike([samples[row] for row in rows]), strict=True))
+        return [found[row] for row in range(len(samples))]
+
+    def _alike(self, samples: Sequence[Sample]) -> list["_Read"]:
+        found = list(self._features(samples, truncation=False))
+        long = [row for row, each in enumerate(found) if len(each) > self.max_length]
+        if long:
+            cut = self._features([samples[row] for row in long], truncation=self._cut, max_length=self.max_length)
+            for row, each in zip(long, cut, strict=True):
+                found[row] = _Read(each.features, each.layout, len(found[row]) - len(each))
+        return found
+
+    def _features(self, samples: Sequence[Sample], **options: Any) -> Iterator["_Read"]:
+        words = not isinstance(samples[0].first, str)
+        first = [each.first if isinstance(each.first, str) else list(each.first) for each in samples]
+        second = None if samples[0].second is None else [each.second for each in samples]
+        found = self.tokenizer(
+            first, second, is_split_into_words=words, padding=False, verbose=False, return_offsets_mapping=True,
+            **options,
+        )  # fmt: skip
+        offsets = found.pop("offset_mapping")
+        for row, own in enumerate(offsets):
+            layout = Layout(
+                _numbered(found.sequence_ids(row)), _numbered(found.word_ids(row)),
+                np.array(own, dtype=np.int64).reshape(-1, 2),
+            )  # fmt: skip
+            yield _Read({key: found[key][row] for key in found}, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A sample's features, what they stand for, and how many tokens were cut."""
+
+    features: dict[str, list[int]]
+    layout: Layout
+    lost: int = 0
+
+    def __len__(self) -> int:
+        return len(self.features["input_ids"])
+
+
+def _numbered(given: Sequence[int | None]) -> NDArray[np.int64]:
+    return np.array([-1 if each is None else each for each in given], dtype=np.int64)
+
+
+def load_head(release: Release) -> HeadModel:
+    """The head of an opened release.
+
+    Raises Stopped where the library cannot load it, NotAdmitted where what it loads isn't what the release means,
+    Misconfigured for another interaction, and for a maximum length that leaves no room for text.
+    """
+    manifest, folder = release.manifest, release.model_folder
+    if folder is None or manifest.meaning.interaction.kind != "head":
+        raise Misconfigured(
+            f"release {release.name}", found=f"a {manifest.meaning.interaction.kind} release", expected="a head",
+            mend="Only a head gives labels, tags, spans and choices.",
+        )  # fmt: skip
+    [(side, tower)] = manifest.meaning.towers.items()
+    loaded = open_head(folder, tower)
+    one_row_at_a_time(loaded.model, heads=True)
+    _hold(release.name, loaded, manifest, tower)
+    found = keys(release, "pair" if side == "pair" else "text", "")
+    # Rows are not kept apart from the numbers that the head makes of them.
+    return HeadModel(
+        loaded, folder=folder, tower=tower, width=manifest.meaning.output.dimension,
+        keys=Keys(found.source, found.vector, found.vector),
+    )  # fmt: skip
+
+
+def open_head(folder: Path, tower: Tower) -> Loaded:
+    """A folder as transformers loads it: offline, without remote code, in float32, dropout off. Raises Stopped."""
+    go_offline()
+    go_quiet()
+    import torch
+    import transformers
+
+    options = {"local_files_only": True, "trust_remote_code": False}
+    build: Any = getattr(transformers, CLASSES[tower.readout.family])
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
+        model = build.from_pretrained(str(folder), dtype=torch.float32, use_safetensors=True, **options)
+        return Loaded(model.float().eval().to(device()), tokenizer)
+    except Exception as error:
+        raise Stopped(
+            f"model {folder}", found=f"it does not load ({said(error)})",
+            expected="a folder that transformers loads offline",
+            mend=f"Try it by hand: {CLASSES[tower.readout.family]}.from_pretrained({str(folder)!r}).",
+        ) from error  # fmt: skip
+
+
+def _hold(name: str, loaded: Loaded, manifest: Manifest, tower: Tower) -> None:
+    """What was loaded against the release's meaning."""
+    words = "tokens with their words and characters"
+    # Of choices there is one number each, whatever labels the configuration has.
+    choices = tower.readout.family == "choice-head"
+    expected = (manifest.meaning.output.dimension, words)
+    found = (1 if choices else int(loaded.model.num_labels), words if loaded.tokenizer.is_fast else "none")
+    if found != expected:
+        raise NotAdmitted(
+            f"release {name}", found="{} numbers, {}".format(*found), expected="{} numbers, {}".format(*expected),
+            mend="The installed library reads the folder otherwise; install the version it was made for.",
+        )  # fmt: skip
+    special = loaded.tokenizer.num_special_tokens_to_add(pair=tower.input.template != "single")
+    if tower.input.max_length <= special:
+        raise Misconfigured(
+            f"release {name}", found=f"max_length {tower.input.max_length}",
+            expected=f"more than the {special} special tokens of what it reads",
+            mend="Raise [input] max_length in release.toml.",
+        )  # fmt: skip

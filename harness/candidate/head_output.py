@@ -1,0 +1,82 @@
+"""From a head's numbers to what a release says of a case: labels' or choices' scores, a number, tags, or an answer."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.head import Layout, Sample
+from harness.errors import Misconfigured
+from harness.output.task import Number, Scores, Span, Tags, TaskOutput
+from harness.readout.head import SpanLogits, best_span
+from harness.readout.probability import scaled, sigmoid, softmax
+from harness.readout.tag import agreed, constrained, largest, legal, word_chances
+from harness.release.manifest import Meaning, Output
+from harness.rows.word import characters
+
+Numbers = NDArray[np.float32]
+APPLIED = {"softmax": softmax, "sigmoid": sigmoid, "identity": scaled}
+
+
+def require_decoder(name: str, output: Output) -> None:
+    """Raises Misconfigured for tags that have no null tag, or that the decoder has no rules for."""
+    if output.kind != "tags":
+        return
+    labels, null = output.labels or [], output.null or "O"
+    if null not in labels:
+        raise Misconfigured(
+            f"release {name!r}", found=f"the tags {', '.join(labels)}, none of which is {null}",
+            expected="a tag for words that nothing is said of", mend='Name it as `null = "…"` in [output].',
+        )  # fmt: skip
+    if output.decoder == "constrained":
+        legal(labels)
+
+
+def said_of(meaning: Meaning, samples: Sequence[Sample], numbers: Sequence[Numbers], layouts: Sequence[Layout],
+            lost: int) -> TaskOutput:  # fmt: skip
+    """What is said of one case. Shapes: numbers, layouts [k], of its samples [k]: one, or as many as there are choices;
+    of a sample [1, c], or [r, c] with a layout. `lost`: tokens that were cut.
+    """
+    output = meaning.output
+    match output.kind:
+        case "value":
+            return Number(float(numbers[0][0, 0]))
+        case "tags":
+            return Tags(_tags(output, samples[0], numbers[0], layouts[0], lost))
+        case "span":
+            return _span(output, samples[0], numbers[0], layouts[0])
+        case _:
+            apply = APPLIED[meaning.score.activation]
+            return Scores(apply(np.concatenate([each[0] for each in numbers]), meaning.score.temperature or 1.0))
+
+
+def _tags(output: Output, sample: Sample, numbers: Numbers, layout: Layout, lost: int) -> tuple[str, ...]:
+    """One for each word down to the last one that was read. A word between, of which the tokenizer leaves nothing, has
+    the null tag.
+    """
+    labels, n_words = output.labels or [], len(sample.first)
+    null = labels.index(output.null or "O")
+    if lost:
+        n_words = int(layout.words.max(initial=-1)) + 1
+    if output.pieces == "all-agree":
+        codes = agreed(numbers, layout.words, n_words, labels, null)
+    else:
+        chances = word_chances(numbers, layout.words, n_words, output.pieces or "first", null)
+        codes = constrained(chances, labels) if output.decoder == "constrained" else largest(chances)
+    return tuple(labels[code] for code in codes)
+
+
+def _span(output: Output, sample: Sample, numbers: Numbers, layout: Layout) -> Span:
+    """The best answer among the context's own rows. `null_score` is what the first row says of there being none; where
+    the release has that rule and it says more, the text is None, and the best answer's place and score stand by.
+    """
+    start, end = numbers.astype(np.float64).T
+    null_score = float(start[0] + end[0])
+    rows = np.flatnonzero((layout.texts == 1) & (layout.offsets[:, 0] < layout.offsets[:, 1]))
+    if not len(rows):
+        return Span(None, null_score=null_score)
+    best = best_span(SpanLogits(rows, start[rows], end[rows]), output.longest or len(start))
+    at = characters(layout.offsets, best.first, best.last)
+    abstains = output.null is not None and null_score > best.score
+    text = None if abstains else str(sample.second)[at.start : at.end]
+    return Span(text, at.start, at.end, best.score, null_score)

@@ -1,0 +1,91 @@
+"""Heads over the cases of a suite without a corpus: what several of them read alike is tokenised and computed once.
+
+A head is given the inputs of a case and nothing else: no gold, role or slice.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from harness.candidate.encoder import Encoded, Pieces, encode
+from harness.candidate.head import HeadModel, Layout, Sample, load_head
+from harness.candidate.head_output import require_decoder, said_of
+from harness.output.case import CaseOutput, OutputStatus
+from harness.release.open import Release
+from harness.run.output import Executed
+from harness.run.replay_cases import NOT_FINITE, settled
+from harness.suite.case import Case, Inputs, Suite
+
+LAID_OUT = ("tags", "span")
+NAMED = ("classes", "multilabel")
+
+
+def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None = None) -> dict[str, Executed]:
+    """By name, every case's output in suite order. A case that makes a model raise, or whose numbers are not finite,
+    fails alone. `kept`: numbers of earlier runs. Raises Stopped where a model does not load.
+    """
+    if not releases:
+        return {}
+    for release in releases.values():
+        require_decoder(release.name, release.manifest.meaning.output)
+    models = {name: load_head(release) for name, release in releases.items()}
+    samples = [samples_of(case.inputs) for case in suite.cases]
+    flat = [sample for some in samples for sample in some]
+    starts = np.cumsum([0, *(len(some) for some in samples)]).tolist()
+    found = {}
+    for (name, model), encoded in zip(models.items(), encode(list(models.values()), flat, kept), strict=True):
+        output = releases[name].manifest.meaning.output
+        outputs = (
+            _output(case, releases[name], model, flat[start:end], encoded, start)
+            for case, start, end in zip(suite.cases, starts, starts[1:], strict=False)
+        )
+        found[name] = Executed(tuple(outputs), (), labels=tuple(output.labels or ()) if output.kind in NAMED else ())
+    return found
+
+
+def samples_of(inputs: Inputs) -> list[Sample]:
+    """What is read of a case: one sample, or of choices one for each. A context stands before question and choice."""
+    texts = {name: str(value) for name, value in inputs.items()}
+    if "tokens" in inputs:
+        return [Sample(tuple(inputs["tokens"]))]
+    if "choices" in inputs:
+        if "context" in inputs:
+            return [Sample(texts["context"], f"{texts['question']} {choice}") for choice in inputs["choices"]]
+        return [Sample(texts["question"], choice) for choice in inputs["choices"]]
+    if "question" in inputs:
+        return [Sample(texts["question"], texts["context"])]
+    return [Sample(texts["text"])] if "text" in inputs else [Sample(texts["text_a"], texts["text_b"])]
+
+
+def _output(
+    case: Case, release: Release, model: HeadModel, samples: list[Sample], encoded: Encoded, start: int
+) -> CaseOutput:
+    """Of the samples that stand from `start` on among all."""
+    places = range(start, start + len(samples))
+    if not places:
+        return CaseOutput(case.id, OutputStatus.FAILED, "it has nothing to read")
+    most = max(places, key=lambda at: encoded.tokens_lost[at])
+    read = CaseOutput(
+        case.id, OutputStatus.FAILED, input_digest=_digest(encoded, places), tokens_kept=int(encoded.tokens_kept[most]),
+        tokens_lost=int(encoded.tokens_lost[most]),
+    )  # fmt: skip
+    for reason in _reasons(encoded, places):
+        return replace(read, reason=reason)
+    numbers = [encoded.piece(at).values for at in places]
+    if not all(np.isfinite(each).all() for each in numbers):
+        return replace(read, reason=NOT_FINITE, non_finite=True)
+    meaning = release.manifest.meaning
+    layouts: list[Layout] = model.layouts(samples) if meaning.output.kind in LAID_OUT else []
+    found = settled(case, said_of(meaning, samples, numbers, layouts, int(encoded.tokens_lost[most])))
+    return replace(read, status=found.status, reason=found.reason, non_finite=found.non_finite, output=found.output)
+
+
+def _reasons(encoded: Encoded, places: range) -> Iterator[str]:
+    return (encoded.failed[at] for at in places if at in encoded.failed)
+
+
+def _digest(encoded: Encoded, places: range) -> str:
+    every = [encoded.input_digests[at] for at in places]
+    return every[0] if len(every) == 1 else hashlib.sha256(" ".join(every).encode()).hexdigest()
