@@ -16,7 +16,7 @@ from harness.suite.candidates import Candidates, read_candidates
 from harness.suite.case import Case, Counts, Document, Judgement, Suite
 from harness.suite.definition import RANKED, SuiteDefinition
 from harness.suite.examples import assembled
-from harness.suite.formats import beir, jsonl, trec
+from harness.suite.formats import beir, conll, jsonl, squad, table, trec
 from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow
 from harness.suite.formats.example import CaseTask, ExampleFiles
 from harness.suite.identifier import near_equal, near_equal_warnings
@@ -26,7 +26,7 @@ from harness.suite.role import assign_groups, assign_roles, check_groups, group_
 DEFINITION = "suite.toml"
 # Of a corpus with queries, and of cases by themselves.
 COLLECTIONS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
-EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl}
+EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl, "table": table, "conll": conll, "squad": squad}
 
 
 def load(folder: Path) -> Suite:
