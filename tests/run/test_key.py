@@ -66,7 +66,7 @@ class TestScoresKey:
         whole = complete(kind)
         before, steps = scores(whole), HEAD_STEPS if whole["interaction"]["kind"] == "head" else STEPS
         later = {Kind.CALIBRATED, Kind.DECISION, None}
-        made = ("interaction.depth", "output.decoder")
+        made = ("interaction.depth", "output.decoder", "output.pieces", "output.longest")
         moved = {pattern: scores(each) != before for pattern, each in single_changes(whole)}
         expected = {pattern: steps[pattern] not in later or pattern in made for pattern in moved}
         assert moved == {**expected, "interaction.releases.*": False}
