@@ -1,6 +1,5 @@
 """Writing a bundle: canonical JSON and Parquet, whole or not at all, the same bytes for the same run."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from pyarrow import parquet
 
 from harness.bundle.verify import SUMS
 from harness.file.whole import new_folder
-from harness.identity import Json, canonical_json
+from harness.identity import Json, canonical_json, file_digest, text_digest
 
 
 def write(folder: Path, records: Mapping[str, Json], tables: Mapping[str, pa.Table], texts: Mapping[str, str]) -> str:
@@ -31,6 +30,6 @@ def write(folder: Path, records: Mapping[str, Json], tables: Mapping[str, pa.Tab
         for name, text in texts.items():
             (part / name).write_text(text, encoding="utf-8", newline="\n")
         listed = sorted(path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file())
-        sums = "".join(f"{hashlib.sha256((part / name).read_bytes()).hexdigest()}  {name}\n" for name in listed)
+        sums = "".join(f"{file_digest(part / name)}  {name}\n" for name in listed)
         (part / SUMS).write_text(sums, encoding="utf-8", newline="\n")
-    return hashlib.sha256(sums.encode("utf-8")).hexdigest()
+    return text_digest(sums)

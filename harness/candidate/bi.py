@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.open import Pipelines, keys, loaded, pipelines, positions, room_for_text
-from harness.candidate.side import Features, Piece, Side, SideEncoder
-from harness.errors import Misconfigured, NotAdmitted
+from harness.candidate.open import Pipelines, hold, keys, loaded, pipelines, positions, room_for_text
+from harness.candidate.side import SIDES, Features, Piece, Side, SideEncoder
+from harness.errors import Misconfigured
 from harness.release.bi import BiMeaning, bi_meaning
 from harness.release.open import Release
 from harness.release.prompts import Prompts
@@ -40,14 +40,13 @@ def load_bi(release: Release, prompts: Prompts) -> Encoder:
     Raises Stopped where the libraries cannot load it, NotAdmitted where what they load isn't what the release means,
     Misconfigured for a maximum length that leaves no room for text.
     """
-    said: dict[Side, str] = {"query": prompts.query, "document": prompts.document}
     models: dict[Path, Pipelines] = {}
     sides: dict[Side, SideEncoder] = {}
-    for side, prompt in said.items():
+    for side in SIDES:
         owner = release.encoder_of(side)
         if owner.folder not in models:
             models[owner.folder] = pipelines(loaded(owner, "SentenceTransformer"))
-        sides[side] = _side(release, owner, side, prompt, models[owner.folder][side])
+        sides[side] = _side(release, owner, side, prompts.of(side), models[owner.folder][side])
     return Encoder(sides)
 
 
@@ -81,14 +80,15 @@ def _apply(name: str, meaning: BiMeaning, modules: Sequence[Any]) -> None:
         pooling.pooling_mode = meaning.pooling.value
         pooling.pooling_output_dimension = pooling.embedding_dimension
     modes = [pooling.pooling_mode] if isinstance(pooling.pooling_mode, str) else list(pooling.pooling_mode)
-    expected = (meaning.pooling.value, meaning.include_prompt, meaning.width)
-    found = ("+".join(modes), bool(pooling.include_prompt), _width(modules, meaning.truncate_dim))
-    if found != expected:
-        raise NotAdmitted(
-            f"release {name}", found="pooling {}, include_prompt {}, width {}".format(*found),
-            expected="pooling {}, include_prompt {}, width {}".format(*expected),
-            mend="The installed library reads the folder otherwise; install the version it was made for.",
-        )  # fmt: skip
+    hold(
+        f"release {name}",
+        {
+            "pooling": "+".join(modes),
+            "include_prompt": bool(pooling.include_prompt),
+            "width": _width(modules, meaning.truncate_dim),
+        },
+        {"pooling": meaning.pooling.value, "include_prompt": meaning.include_prompt, "width": meaning.width},
+    )
 
 
 def _width(modules: Sequence[Any], truncate_dim: int | None) -> int:

@@ -14,13 +14,13 @@ from harness.release.manifest import Manifest, Tower
 
 # What the library builds for a tower, by what is read out of it.
 BACKBONE = "AutoModel"
-CLASSES = {
-    "sparse": "AutoModelForMaskedLM",
+OF_HEADS = {
     "cls-head": "AutoModelForSequenceClassification",
     "token-head": "AutoModelForTokenClassification",
     "span-head": "AutoModelForQuestionAnswering",
     "choice-head": "AutoModelForMultipleChoice",
 }
+CLASSES = {"sparse": "AutoModelForMaskedLM", **OF_HEADS}
 # Of these the library runs the encoder alone.
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 # A backbone's pooler stands behind the rows that are read.

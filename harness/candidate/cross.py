@@ -3,7 +3,6 @@
 A pair's numbers are the head's own; the activation and the class that ranks are the release's, and applied after them.
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 
 from harness.candidate.batch import Share, Tokens, width_of
 from harness.candidate.encoder import Encoded, encode
-from harness.candidate.open import keys, loaded, positions
-from harness.candidate.side import Features, Keys, Piece, padded
-from harness.errors import Misconfigured, NotAdmitted
+from harness.candidate.open import hold, keys, loaded, positions, room_for_text
+from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
+from harness.errors import Misconfigured
 from harness.readout.projection import activate
 from harness.release.manifest import Score, Tower
 from harness.release.open import Release
@@ -41,8 +40,7 @@ class PairEncoder:
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
     ) -> None:
         self.model, self.tokenizer, self.folder, self.keys = model, model.tokenizer, folder, keys
-        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
-        self.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+        go_without_advice(self.tokenizer)
         self.prompt, self.max_length = tower.input.prompts.get("pair", ""), tower.input.max_length
         self.widest = positions(model[0].model.config)
         self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)
@@ -54,13 +52,11 @@ class PairEncoder:
 
     def digest(self, pair: Pair) -> str:
         """SHA-256 of both texts as they are rendered, a unit separator between them."""
-        return hashlib.sha256(
-            f"{self.prompt}{pair.query}\x1f{pair.document}".encode("utf-8", "surrogatepass")
-        ).hexdigest()
+        return rendered_digest(f"{self.prompt}{pair.query}\x1f{pair.document}")
 
     def query_digest(self, query: str) -> str:
         """SHA-256 of a query as it is rendered."""
-        return hashlib.sha256((self.prompt + query).encode("utf-8", "surrogatepass")).hexdigest()
+        return rendered_digest(self.prompt + query)
 
     def tokenise(self, pairs: Sequence[Pair]) -> list[Tokens]:
         """Tokens of pairs, cut at `max_length`, with what each of the two texts keeps and loses."""
@@ -150,13 +146,7 @@ def load_cross(release: Release) -> PairEncoder:
         )  # fmt: skip
     model = loaded(release, "CrossEncoder")
     _hold(release, model)
-    special = model.tokenizer.num_special_tokens_to_add(pair=True)
-    if tower.input.max_length <= special:
-        raise Misconfigured(
-            f"release {release.name}", found=f"max_length {tower.input.max_length}",
-            expected=f"more than the {special} special tokens of a pair",
-            mend="Raise [input] max_length in release.toml.",
-        )  # fmt: skip
+    room_for_text(release.name, tower.input.max_length, model.tokenizer, pair=True)
     return PairEncoder(
         model, folder=folder, tower=tower, score=meaning.score, labels=meaning.output.labels or (),
         keys=_keys(release, tower),
@@ -172,12 +162,12 @@ def _keys(release: Release, tower: Tower) -> Keys:
 def _hold(release: Release, model: Any) -> None:
     """What was loaded against the release's meaning."""
     meaning = release.manifest.meaning
-    expected = (meaning.output.dimension, meaning.score.activation, "tokens with the text that each comes from")
-    offsets = expected[2] if model.tokenizer.is_fast else "none"
-    found = (int(model.num_labels), type(model.activation_fn).__name__.lower(), offsets)
-    if found != expected:
-        raise NotAdmitted(
-            f"release {release.name}", found="{} numbers, activation {}, {}".format(*found),
-            expected="{} numbers, activation {}, {}".format(*expected),
-            mend="The installed library reads the folder otherwise; install the version it was made for.",
-        )  # fmt: skip
+    hold(
+        f"release {release.name}",
+        {
+            "numbers": int(model.num_labels),
+            "activation": type(model.activation_fn).__name__.lower(),
+            "tokens tell their text": bool(model.tokenizer.is_fast),
+        },
+        {"numbers": meaning.output.dimension, "activation": meaning.score.activation, "tokens tell their text": True},
+    )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens, width_of
+from harness.candidate.completeness import OF_HEADS
 from harness.candidate.open import keys, positions
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, said
 from harness.candidate.side import Features, Keys, Piece, padded
@@ -20,12 +21,6 @@ from harness.errors import Misconfigured, NotAdmitted, Stopped
 from harness.release.manifest import Manifest, Tower
 from harness.release.open import Release
 
-CLASSES = {
-    "cls-head": "AutoModelForSequenceClassification",
-    "token-head": "AutoModelForTokenClassification",
-    "span-head": "AutoModelForQuestionAnswering",
-    "choice-head": "AutoModelForMultipleChoice",
-}
 # Heads that give numbers of every row.
 OF_ROWS = ("token-head", "span-head")
 
@@ -199,7 +194,7 @@ def open_head(folder: Path, tower: Tower) -> Loaded:
     import transformers
 
     options = {"local_files_only": True, "trust_remote_code": False}
-    build: Any = getattr(transformers, CLASSES[tower.readout.family])
+    build: Any = getattr(transformers, OF_HEADS[tower.readout.family])
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **options)
         model = build.from_pretrained(str(folder), dtype=torch.float32, use_safetensors=True, **options)
@@ -208,7 +203,7 @@ def open_head(folder: Path, tower: Tower) -> Loaded:
         raise Stopped(
             f"model {folder}", found=f"it does not load ({said(error)})",
             expected="a folder that transformers loads offline",
-            mend=f"Try it by hand: {CLASSES[tower.readout.family]}.from_pretrained({str(folder)!r}).",
+            mend=f"Try it by hand: {OF_HEADS[tower.readout.family]}.from_pretrained({str(folder)!r}).",
         ) from error  # fmt: skip
 
 

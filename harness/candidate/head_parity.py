@@ -11,14 +11,16 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.head import CLASSES, open_head
-from harness.candidate.parity import TOLERANCE, Parity
+from harness.candidate.completeness import OF_HEADS
+from harness.candidate.head import open_head
+from harness.candidate.parity import TOLERANCE, Parity, measured, unprovable
 from harness.candidate.probe import relative_difference
-from harness.errors import HarnessError, NotAdmitted, Stopped
+from harness.candidate.reference import refused, tensors_in
+from harness.errors import HarnessError, Stopped
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
 from harness.release.describe.heads import groups_of
-from harness.release.describe.split import is_of, split, weight_files
+from harness.release.describe.split import is_of, split
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest, Tower
 
@@ -33,7 +35,7 @@ ROW = {"cls": first, "lasttoken": last}
 def provable(manifest: Manifest) -> bool:
     """Whether this is one tower with a head whose every step is known here."""
     towers = list(manifest.meaning.towers.values())
-    return len(towers) == 1 and towers[0].readout.family in CLASSES and towers[0].artifact.model_type in PROVEN
+    return len(towers) == 1 and towers[0].readout.family in OF_HEADS and towers[0].artifact.model_type in PROVEN
 
 
 def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE) -> Parity:
@@ -54,12 +56,9 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
     except Stopped:
         raise
     except HarnessError as refusal:
-        text = f"{refusal.subject}: {refusal.found}; expected: {refusal.expected}"
-        return Parity("parity", float("inf"), tolerance, False, text)
+        return unprovable(refusal, tolerance)
     worst = max(found, key=lambda name: found[name])
-    largest = found[worst]
-    text = f"text {worst!r}: a logit is off by {largest:.2g} of the largest"
-    return Parity("parity", largest, tolerance, bool(largest <= tolerance), text)
+    return measured(found[worst], tolerance, f"text {worst!r}: a logit", "of the largest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,29 +115,19 @@ def _computed(one: _Answer, tower: Tower, maps: Sequence[Dense | LayerNorm]) -> 
     return every.ravel() if tower.readout.family == "choice-head" else every
 
 
-def _head(tower: Tower, folder: Path) -> Mapping[str, Mapping[str, NDArray[np.float32]]]:
+def _head(tower: Tower, folder: Path) -> Mapping[str, Mapping[str, NDArray[np.float64]]]:
     """By module, the tensors of what turns rows into numbers; a pooler counts as a part of it.
 
     Raises NotAdmitted where they are not those of the manifest.
     """
-    from safetensors.torch import load_file  # NumPy has no bfloat16
-
     model, place, groups = read_folder(folder), PurePosixPath(), groups_of(tower)
     if split(model, place, groups).head.value != tower.artifact.head:
-        raise NotAdmitted(
-            "artifact.head", found="other weights, or none", expected=f"tensors with the digest {tower.artifact.head}",
-            mend="Describe the model folder again, as it is now.",
-        )  # fmt: skip
-    every = {
-        name: each.float().numpy()
-        for file in weight_files(model, place)
-        for name, each in load_file(folder / file).items()
-        if any(is_of(group, name) for group in groups)
-    }
+        raise refused("artifact.head", "other weights, or none", f"tensors with the digest {tower.artifact.head}")
+    every = tensors_in(model, place, lambda name: any(is_of(group, name) for group in groups))
     return {group: {name: each for name, each in every.items() if is_of(group, name)} for group in groups}
 
 
-def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float32]]]) -> Dense | LayerNorm:
+def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> Dense | LayerNorm:
     """One step with its weights, found in its group by their shape; of two alike, the one that stands at its place."""
     said = tower.readout.projections[at]
     wanted = (said.width_out, said.width_in)
@@ -148,7 +137,5 @@ def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float
             name = fitting[min(at, len(fitting) - 1)]
             bias = named.get(f"{name.removesuffix('.weight')}.bias") if said.bias else None
             return Dense(named[name], bias, said.activation)
-    raise NotAdmitted(
-        f"readout.projections, {said.kind} to {said.width_out}", found="no such weight in its files",
-        expected=f"a weight of shape {list(wanted)}", mend="Describe the model folder again, as it is now.",
-    )  # fmt: skip
+    where = f"readout.projections, {said.kind} to {said.width_out}"
+    raise refused(where, "no such weight in its files", f"a weight of shape {list(wanted)}")

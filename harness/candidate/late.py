@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens
 from harness.candidate.encoder import Encoder
-from harness.candidate.open import keys, loaded, positions, room_for_text
+from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.reference import refused, token_ids
 from harness.candidate.runtime import device
-from harness.candidate.side import FILLED, Features, Piece, Side, SideEncoder
-from harness.errors import Misconfigured, NotAdmitted
+from harness.candidate.side import FILLED, SIDES, Features, Piece, Side, SideEncoder
+from harness.errors import Misconfigured
 from harness.identity import Json
 from harness.release.manifest import Tower
 from harness.release.open import Release
 from harness.release.prompts import Prompts
 
-SIDES: tuple[Side, ...] = ("query", "document")
 MAXSIM = {"maxsim": "sum", "meanmaxsim": "mean"}
 NO_ROW = "none of its rows counts"
 
@@ -113,10 +112,9 @@ def load_late(release: Release, prompts: Prompts) -> LateEncoder:
         )  # fmt: skip
     model = loaded(release, "MultiVectorEncoder") if release.definition.late is None else _own_rows(release)
     modules = list(model.children())
-    said: dict[Side, str] = {"query": prompts.query, "document": prompts.document}
     sides = {}
-    for side, prompt in said.items():
-        tower = meaning.towers[side]
+    for side in SIDES:
+        tower, prompt = meaning.towers[side], prompts.of(side)
         _hold(release, side, tower, model)
         room_for_text(release.name, tower.input.max_length, model.tokenizer)
         sides[side] = LateSide(
@@ -169,13 +167,7 @@ def _hold(release: Release, side: Side, tower: Tower, model: Any) -> None:
     found, expected = _loaded(model, side), _said(release, side, tower, model.tokenizer)
     if declared or found["length"] is None:
         found = {**found, "length": expected["length"]}
-    departing = [name for name in expected if found[name] != expected[name]]
-    if departing:
-        raise NotAdmitted(
-            f"release {release.name}, {side}", found=", ".join(f"{name} {found[name]}" for name in departing),
-            expected=", ".join(f"{name} {expected[name]}" for name in departing),
-            mend="The installed library reads the folder otherwise; install the version it was made for.",
-        )  # fmt: skip
+    hold(f"release {release.name}, {side}", found, expected)
 
 
 def _loaded(model: Any, side: Side) -> dict[str, Json]:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.late import SIDES, LateEncoder
-from harness.candidate.parity import TOLERANCE, Held, Parity, computed, parity, unprovable
+from harness.candidate.late import LateEncoder
+from harness.candidate.parity import TOLERANCE, Held, Parity, computed, measured, parity, unprovable
 from harness.candidate.reference import recipe, refused
-from harness.candidate.side import Side
+from harness.candidate.side import SIDES, Side
 from harness.errors import HarnessError
 from harness.readout.interaction import maxsim
 from harness.release.describe.late import SCHEMA
@@ -65,10 +65,8 @@ def _scores(
     expected = np.array([[_score(manifest, one, other) for other in documents.computed] for one in queries.computed])
     differences = np.abs(found - expected) / np.abs(expected).max()
     query, document = np.unravel_index(int(np.argmax(differences)), differences.shape)
-    largest = float(differences[query, document])
     where = f"query {queries.names[query]!r} and document {documents.names[document]!r}"
-    text = f"{where}: the score is off by {largest:.2g} of the largest"
-    return Parity("parity", largest, tolerance, largest <= tolerance, text)
+    return measured(float(differences[query, document]), tolerance, f"{where}: the score", "of the largest")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 from harness.candidate.batch import BATCHES
 from harness.candidate.export import graphs
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
-from harness.candidate.side import Keys, Side
-from harness.errors import Misconfigured, Stopped
+from harness.candidate.side import SIDES, Keys, Side
+from harness.errors import Misconfigured, NotAdmitted, Stopped
 from harness.identity import Json, digest
 from harness.release.item import item_keys
 from harness.release.manifest import Meaning
@@ -36,8 +36,7 @@ def pipelines(model: Any) -> Pipelines:
     """By side, the modules that its texts go through: a Router's own route, and all that stands behind it."""
     first, *after = model.children()
     routes = getattr(first, "sub_modules", None)
-    sides: tuple[Side, ...] = ("query", "document")
-    return {side: [first, *after] if routes is None else [*routes[side], *after] for side in sides}
+    return {side: [first, *after] if routes is None else [*routes[side], *after] for side in SIDES}
 
 
 def positions(config: Any) -> int:
@@ -69,14 +68,25 @@ def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: st
     )
 
 
-def room_for_text(name: str, max_length: int, tokenizer: Any) -> None:
-    """Raises Misconfigured for a maximum length that special tokens fill."""
-    special = tokenizer.num_special_tokens_to_add()
+def room_for_text(name: str, max_length: int, tokenizer: Any, *, pair: bool = False) -> None:
+    """Raises Misconfigured for a maximum length that special tokens fill, those of a text or of a `pair` of them."""
+    special = tokenizer.num_special_tokens_to_add(pair=pair)
     if max_length <= special:
         raise Misconfigured(
             f"release {name}", found=f"max_length {max_length}",
-            expected=f"more than the model's {special} special tokens",
+            expected=f"more than the {special} special tokens of a {'pair' if pair else 'text'}",
             mend="Raise [input] max_length in release.toml.",
+        )  # fmt: skip
+
+
+def hold(subject: str, found: Mapping[str, Json], expected: Mapping[str, Json]) -> None:
+    """What was loaded against what the release means. Raises NotAdmitted with all that departs."""
+    departing = [name for name in expected if found[name] != expected[name]]
+    if departing:
+        raise NotAdmitted(
+            subject, found=", ".join(f"{name} {found[name]}" for name in departing),
+            expected=", ".join(f"{name} {expected[name]}" for name in departing),
+            mend="The installed library reads the folder otherwise; install the version it was made for.",
         )  # fmt: skip
 
 

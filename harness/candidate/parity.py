@@ -113,6 +113,11 @@ def parity(
     return replace(found, text=found.text + _instead(proofs, tolerance))
 
 
+def measured(largest: float, tolerance: float, what: str, of: str) -> Parity:
+    """By the largest difference: of what, and relative to what."""
+    return Parity("parity", largest, tolerance, largest <= tolerance, f"{what} is off by {largest:.2g} {of}")
+
+
 def unprovable(refusal: HarnessError, tolerance: float) -> Parity:
     """Of a manifest that the reference cannot follow."""
     text = f"{refusal.subject}: {refusal.found}; expected: {refusal.expected}"
@@ -249,10 +254,10 @@ def _worst(proof: _Proof, tolerance: float) -> Parity:
     worst = int(np.argmax(differences))
     largest, (one, expected) = differences[worst], found[worst]
     what = "vector" if one.found.ndim == 1 else "largest row"
-    text = f"{one.where}: the {what} is off by {largest:.2g} of its largest value"
-    if one.found.shape != expected.shape:
-        text = f"{one.where}: {_shape(one.found)}, by the manifest {_shape(expected)}"
-    return Parity("parity", largest, tolerance, largest <= tolerance, text)
+    shown = measured(largest, tolerance, f"{one.where}: the {what}", "of its largest value")
+    if one.found.shape == expected.shape:
+        return shown
+    return replace(shown, text=f"{one.where}: {_shape(one.found)}, by the manifest {_shape(expected)}")
 
 
 def _shape(values: NDArray[np.floating]) -> str:

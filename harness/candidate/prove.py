@@ -9,13 +9,12 @@ from harness.candidate.late_parity import late_parity
 from harness.candidate.load import load_to_run
 from harness.candidate.parity import Parity, parity
 from harness.candidate.probe import Probe, probe_texts, probes
-from harness.candidate.side import Side
+from harness.candidate.side import SIDES, Side
 from harness.candidate.sparse_parity import sparse_parity
 from harness.release.manifest import Manifest
 from harness.release.open import Release
 from harness.release.prompts import Prompts
 
-SIDES: tuple[Side, ...] = ("query", "document")
 # A suite's own prompts change tokens and masks alone, so a few texts tell: short, cut, and empty.
 ALSO = ("short", "truncated", "empty")
 

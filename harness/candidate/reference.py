@@ -1,6 +1,6 @@
 """From what a manifest says of a tower to the reference's recipe, with the weights that it names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
@@ -57,6 +57,27 @@ def token_ids(tokenizer: Any, tokens: Sequence[str], field: str) -> list[int]:
     return [found for found in ids if found is not None]
 
 
+def tensors_in(
+    model: ModelFolder, place: PurePosixPath, wanted: Callable[[str], bool]
+) -> dict[str, NDArray[np.float64]]:
+    """The tensors of a place whose names are wanted, as float32 has them, in which models run.
+
+    Raises NotAdmitted for a file that cannot be read.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    found: dict[str, NDArray[np.float64]] = {}
+    for file in weight_files(model, place):
+        try:
+            # NumPy has no bfloat16.
+            with safe_open(model.path / file, framework="pt") as stream:
+                names = [name for name in stream.keys() if wanted(name)]  # noqa: SIM118
+                found |= {name: stream.get_tensor(name).float().double().numpy() for name in names}
+        except SafetensorError as error:
+            raise refused(f"weights in {file}", f"a broken file ({error})", "safetensors") from error
+    return found
+
+
 def refused(field: str, found: str, expected: str) -> NotAdmitted:
     return NotAdmitted(
         f"manifest, {field}", found=found, expected=expected, mend="Describe the model folder again, as it is now."
@@ -107,11 +128,8 @@ def _projection(said: Projection, folder: Path) -> Dense | LayerNorm:
     return Dense(weight, bias, said.activation.rpartition(".")[2].lower(), residual)
 
 
-def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float32]]:
+def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float64]]:
     """Wherever in the folder they are: by their digest."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file  # NumPy has no bfloat16
-
     if said.weights is None:
         return {}
     model = read_folder(folder)
@@ -120,17 +138,7 @@ def _tensors(said: Projection, folder: Path) -> Mapping[str, NDArray[np.float32]
     place = next((place for place in places if said.weights in _digests(model, place, PREFIXES[said.kind])), None)
     if place is None:
         raise refused("readout.projections", "other weights, or none", f"tensors with the digest {said.weights}")
-    found: dict[str, NDArray[np.float32]] = {}
-    for name in weight_files(model, place):
-        try:
-            found |= {
-                key: weights.float().numpy()
-                for key, weights in load_file(folder / name).items()
-                if is_of(PREFIXES[said.kind], key) or key.startswith("residual.")
-            }
-        except SafetensorError as error:
-            raise refused(f"readout.projections, {name}", f"a broken file ({error})", "safetensors") from error
-    return found
+    return tensors_in(model, place, lambda name: is_of(PREFIXES[said.kind], name) or name.startswith("residual."))
 
 
 def _digests(model: ModelFolder, place: PurePosixPath, group: str) -> tuple[Json, Json]:

@@ -20,6 +20,7 @@ from harness.errors import Stopped
 from harness.release.manifest import Tower
 
 Side: TypeAlias = Literal["query", "document"]
+SIDES: tuple[Side, ...] = ("query", "document")
 # What modules hand on to one another, by the library's names: tensors, and here and there a number.
 Features: TypeAlias = dict[str, Any]
 # The library's name for the tokens that fill up a query, 1 where one stands.
@@ -78,6 +79,16 @@ class Keys:
     vector: str
 
 
+def rendered_digest(text: str) -> str:
+    """SHA-256 of a text as the model is given it, though half a surrogate pair stand in it."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def go_without_advice(tokenizer: Any) -> None:
+    """The warning's advice, to pad while tokenizing, would pad all texts to one width."""
+    tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+
+
 def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
     """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
     options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
@@ -126,8 +137,7 @@ class SideEncoder(ABC):
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
         self.widest, self.batch_tokens = widest, batch_tokens
         self._task = task
-        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
-        tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+        go_without_advice(tokenizer)
 
     @property
     def layers(self) -> int | None:
@@ -137,7 +147,7 @@ class SideEncoder(ABC):
 
     def digest(self, text: str) -> str:
         """SHA-256 of a text as it is rendered."""
-        return hashlib.sha256((self.prompt + text).encode("utf-8", "surrogatepass")).hexdigest()
+        return rendered_digest(self.prompt + text)
 
     def excluded(self, prompt: str) -> int:
         """Tokens at the start that the readout leaves out."""

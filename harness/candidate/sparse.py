@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
-from harness.candidate.open import keys, loaded, pipelines, positions, room_for_text
+from harness.candidate.open import hold, keys, loaded, pipelines, positions, room_for_text
 from harness.candidate.runtime import device
 from harness.candidate.side import Features, Piece, Side, SideEncoder
-from harness.errors import Misconfigured, NotAdmitted
+from harness.errors import Misconfigured
+from harness.identity import Json
+from harness.release.field import sides_of
 from harness.release.manifest import Tower
 from harness.release.open import Release
 from harness.release.prompts import Prompts
@@ -61,10 +63,9 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
             mend="Only a sparse encoder weighs the vocabulary.",
         )  # fmt: skip
     model = loaded(release, "SparseEncoder")
-    said: dict[Side, str] = {"query": prompts.query, "document": prompts.document}
     sides: dict[Side, SideEncoder] = {}
     for side, modules in pipelines(model).items():
-        tower = meaning.towers["both"] if "both" in meaning.towers else meaning.towers[side]
+        tower, prompt = sides_of(meaning)[side], prompts.of(side)
         _hold(release, tower, model, modules)
         room_for_text(release.name, tower.input.max_length, modules[0].tokenizer)
         [head] = tower.readout.projections
@@ -72,11 +73,11 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
             modules,
             modules[0].tokenizer,
             folder=folder,
-            prompt=said[side],
+            prompt=prompt,
             width=meaning.output.dimension,
             max_length=tower.input.max_length,
             widest=positions(modules[0].model.config),
-            keys=keys(release, side, said[side], head.model_dump(mode="json", exclude={"activation"})),
+            keys=keys(release, side, prompt, head.model_dump(mode="json", exclude={"activation"})),
             batch_tokens=max(1, LOGITS[device()] // meaning.output.dimension),
             keep=tower.readout.max_active_dims,
         )
@@ -93,7 +94,7 @@ def _hold(release: Release, tower: Tower, model: Any, modules: Sequence[Any]) ->
     """Holds what was loaded against the release's meaning."""
     transformer, pooling = modules
     readout = tower.readout
-    expected = {
+    expected: dict[str, Json] = {
         "task": "fill-mask",
         "pooling": "+".join(readout.modes),
         "activation": ACTIVATIONS[readout.projections[0].activation],
@@ -109,10 +110,4 @@ def _hold(release: Release, tower: Tower, model: Any, modules: Sequence[Any]) ->
         "max_active_dims": model.max_active_dims,
         "score": model.similarity_fn_name,
     }
-    departing = [name for name in expected if found[name] != expected[name]]
-    if departing:
-        raise NotAdmitted(
-            f"release {release.name}", found=", ".join(f"{name} {found[name]}" for name in departing),
-            expected=", ".join(f"{name} {expected[name]}" for name in departing),
-            mend="The installed library reads the folder otherwise; install the version it was made for.",
-        )  # fmt: skip
+    hold(f"release {release.name}", found, expected)

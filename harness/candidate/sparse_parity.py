@@ -17,6 +17,7 @@ from harness.candidate.parity import (
     SPECIAL,
     TOLERANCE,
     Parity,
+    measured,
     refuse_stale,
     refuse_state,
     unprovable,
@@ -140,9 +141,7 @@ def _worst(proof: _Proof, tolerance: float) -> Parity:
         for one in proof.compared
     ]
     worst = int(np.argmax(differences))
-    largest, where = differences[worst], proof.compared[worst].where
-    text = f"{where}: a weight is off by {largest:.2g} of the largest"
-    return Parity("parity", largest, tolerance, largest <= tolerance, text)
+    return measured(differences[worst], tolerance, f"{proof.compared[worst].where}: a weight", "of the largest")
 
 
 def _difference(found: NDArray[np.float32], whole: Floats, keep: int | None, tolerance: float) -> float:

@@ -14,12 +14,12 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.reference import refused
+from harness.candidate.reference import refused, tensors_in
 from harness.identity import Json
 from harness.readout.projection import Dense, LayerNorm
 from harness.readout.sparse import LOGARITHMS, Activation, SparseRecipe
 from harness.release.describe.sparse import GROUPS
-from harness.release.describe.split import is_of, split, weight_files
+from harness.release.describe.split import is_of, split
 from harness.release.folder import read_folder
 from harness.release.manifest import Projection, Readout, Tower
 from harness.rows.mask import Counting
@@ -163,16 +163,8 @@ def _configured(config: Mapping[str, Json], at: Configured) -> Json:
 
 def _tensors(said: Projection, folder: Path, place: PurePosixPath) -> Tensors:
     """Of the map to the vocabulary, and of the embeddings. Raises NotAdmitted where they are not the manifest's."""
-    from safetensors import safe_open  # NumPy has no bfloat16
-
     model = read_folder(folder)
     if said.weights is None or split(model, place, GROUPS).head.value != said.weights:
         expected = f"tensors with the digest {said.weights}"
         raise refused("readout.projections[0].weights", "other weights, or none", expected)
-    found: dict[str, NDArray[np.float64]] = {}
-    for name in weight_files(model, place):
-        with safe_open(folder / name, framework="pt") as file:
-            for tensor in file.keys():  # noqa: SIM118
-                if tensor.endswith(EMBEDDINGS) or any(is_of(group, tensor) for group in GROUPS):
-                    found[tensor] = file.get_tensor(tensor).double().numpy()
-    return found
+    return tensors_in(model, place, lambda name: name.endswith(EMBEDDINGS) or any(is_of(each, name) for each in GROUPS))

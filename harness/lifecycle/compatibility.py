@@ -198,8 +198,9 @@ def _state(
     key = namespace.key or (was.key if was else None)
     now = None if was is None else counterpart(was, candidate.graph)
     name, new_key = was.name if was else None, now.key if now else None
-    if key in candidate.graph.keys:
-        return _held(namespace, name, str(key), parent, candidate, proven)
+    held = None if key is None else candidate.graph.holding(key)
+    if held is not None:
+        return _held(namespace, name, held, parent, candidate, proven)
     moved: tuple[Moved, ...] = ()
     if was is None:
         reason = f"its key {str(key)[:16]}… is a node of neither release, so nothing tells what it was made with"
@@ -215,15 +216,13 @@ def _state(
 def _held(
     namespace: Namespace,
     node: str | None,
-    key: str,
+    at: Node,
     parent: SemanticTuple,
     candidate: SemanticTuple,
     proven: Sequence[ParityRun],
 ) -> NamespaceState:
-    """A namespace whose key the candidate has: whether what computes is the same, or was proven to do."""
-    at = candidate.graph.holding(key)
-    assert at is not None  # the caller found it there
-    runs = _computing(candidate, at)
+    """A namespace whose key is that of a node of the candidate: whether what computes is the same, or was proven so."""
+    key, runs = at.key, _computing(candidate, at)
     wrote: Mapping[str, Json] = _computing(parent, parent.graph.find(node) if node else None)
     if namespace.runtime:  # of what it states itself, only that is compared
         wrote, runs = namespace.runtime, {name: runs.get(name) for name in namespace.runtime}

@@ -1,6 +1,6 @@
 """Single items of an invalid namespace that still hold, because the model reads the same for them as before."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,33 +26,3 @@ class Items:
         if not moved or any(each.kind is not Kind.SOURCE for each in moved):
             return False
         return self.told_by == "inputs" or all(each.field.name == "input.max_length" for each in moved)
-
-
-def items_by_input(
-    parent: Mapping[str, str], candidate: Mapping[str, str], tokens: Mapping[str, int] | None = None
-) -> Items:
-    """By item ID, the digest of everything the model reads under either release: token IDs, segments, positions, masks.
-
-    `tokens`: by item ID, how many the candidate reads. An item that one of the two lacks counts as changed.
-    """
-    return _items([name for name in candidate if candidate[name] != parent.get(name)], candidate, tokens, "inputs")
-
-
-def items_by_cut(
-    parent: Mapping[str, int], candidate: Mapping[str, int], tokens: Mapping[str, int] | None = None
-) -> Items:
-    """By item ID, how many tokens the maximum length took away; where it took as many before, the model reads the same.
-
-    `tokens`: by item ID, how many the candidate reads. An item that one of the two lacks counts as changed.
-    """
-    return _items([name for name in candidate if candidate[name] != parent.get(name)], candidate, tokens, "cut")
-
-
-def _items(
-    changed: Sequence[str],
-    every: Mapping[str, object],
-    tokens: Mapping[str, int] | None,
-    told_by: Literal["inputs", "cut"],
-) -> Items:
-    read = None if tokens is None else sum(tokens[name] for name in changed)
-    return Items(len(every), len(changed), read, told_by)

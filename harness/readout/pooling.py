@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.errors import EmptySlice, Misconfigured
 from harness.readout.projection import Dense, dense
-from harness.rows.mask import Bools, Floats, Ints, first_row, kept, physical_positions
+from harness.rows.mask import Bools, Floats, Ints, kept, physical_positions
 
 Rows = NDArray[np.floating]
 
@@ -25,7 +25,7 @@ def first(rows: Rows, mask: Bools) -> Floats:
 
 def physical_first(rows: Rows, mask: Bools) -> Floats:
     """The first column's row, though it be padding. At least one row must count all the same."""
-    first_row(mask)
+    kept(rows, mask)
     row: Floats = rows[0].astype(np.float64)
     return row
 

@@ -394,8 +394,8 @@ class Manifest(BaseModel):
     evidence: Evidence
     identity: Identity
 
-    def as_record(self) -> Mapping[str, Json]:
-        dumped: Mapping[str, Json] = self.model_dump(mode="json", by_alias=True)
+    def as_record(self) -> dict[str, Json]:
+        dumped: dict[str, Json] = self.model_dump(mode="json", by_alias=True)
         return dumped
 
     def place(self, tower: str) -> PurePosixPath:

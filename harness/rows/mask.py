@@ -1,4 +1,4 @@
-"""Which rows of one text count, and where the first and the last of them stand.
+"""Which rows of one text count.
 
 A mask is [r] bool and True counts. It is applied by leaving rows out, never by multiplying them.
 """
@@ -108,21 +108,6 @@ def physical_positions(length: int) -> Ints:
     return np.arange(1, length + 1)
 
 
-def first_row(mask: Bools) -> int:
-    """The first row that counts, wherever padding stands. Raises EmptySlice when none does."""
-    return int(_where(mask)[0])
-
-
-def last_row(mask: Bools) -> int:
-    """The last row that counts, wherever padding stands. Raises EmptySlice when none does."""
-    return int(_where(mask)[-1])
-
-
-def boundary_rows(mask: Bools) -> Ints:
-    """[2], the first and the last row that count; the same twice when only one does. Raises EmptySlice when none."""
-    return _where(mask)[[0, -1]]
-
-
 def kept(rows: NDArray[np.floating], mask: Bools) -> Floats:
     """The counted rows [c, d] as float64, in their order.
 
@@ -135,19 +120,14 @@ def kept(rows: NDArray[np.floating], mask: Bools) -> Floats:
             expected="rows [r, d] and a boolean mask [r]",
             mend="Hand over one text at a time, with the mask of its own rows.",
         )
-    return rows[_where(mask)].astype(np.float64)
-
-
-def _where(mask: Bools) -> Ints:
-    places = np.flatnonzero(mask)
-    if not len(places):
+    if not mask.any():
         raise EmptySlice(
             "counted rows",
             found=f"none of {len(mask)} rows counts",
             expected="at least one row",
             mend="Leave the text out, or declare a policy for an empty row set.",
         )
-    return places
+    return rows[mask].astype(np.float64)
 
 
 def _known(value: T | None, kind: str, source: str) -> T:

@@ -6,6 +6,7 @@ import numpy as np
 
 from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.errors import Misconfigured
+from harness.release.bi import SCORE_TYPES
 from harness.release.open import Release
 from harness.rows.ragged import Ragged
 from harness.run import inverted, maxsim
@@ -26,7 +27,7 @@ def _dense(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, 
         documents.vectors,
         pairs,
         grid=grid,
-        score_type="dot" if release.score_type == "dot" else "cosine",
+        score_type=SCORE_TYPES[release.score_type],
     )
 
 
@@ -46,7 +47,7 @@ def _sparse(release: Release, queries: Encoded, documents: Encoded, pairs: Ints,
         sparse_of(release, documents),
         pairs,
         grid=grid,
-        score_type="dot" if release.score_type == "dot" else "cosine",
+        score_type=SCORE_TYPES[release.score_type],
     )
 
 

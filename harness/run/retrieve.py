@@ -16,6 +16,7 @@ from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.candidate.load import load_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
+from harness.release.bi import SCORE_TYPES
 from harness.release.open import Release
 from harness.rows.ragged import Ragged
 from harness.run.index import Index, Part, cut_rows
@@ -110,7 +111,7 @@ def _dense(release: Release, queries: Encoded, index: Index, sought: Sought) -> 
         [Chunk(part.start, part.values) for part in index.parts],
         depth=sought.depth,
         grid=sought.grid,
-        score_type="dot" if release.score_type == "dot" else "cosine",
+        score_type=SCORE_TYPES[release.score_type],
         keep_limit=sought.keep_limit,
         must_keep=sought.must_keep,
     )
@@ -122,7 +123,7 @@ def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) ->
         (SparseChunk(part.start, sparse_of(release, part)) for part in index.parts),
         depth=sought.depth,
         grid=sought.grid,
-        score_type="dot" if release.score_type == "dot" else "cosine",
+        score_type=SCORE_TYPES[release.score_type],
         keep_limit=sought.keep_limit,
         must_keep=sought.must_keep,
     )

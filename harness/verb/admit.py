@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from harness.errors import Stopped
 from harness.identity import Json
@@ -127,8 +127,8 @@ def _all_complete(opened: Release, checks: tuple[Check, ...]) -> Iterator[Check]
     if not opened.members:
         yield from _complete(opened.model_folder, opened.manifest, checks)
         return
-    sides: tuple[Literal["query", "document"], ...] = ("query", "document")
-    for name, member in {each.name: each for each in map(opened.encoder_of, sides)}.items():
+    members = opened.encoder_of("query"), opened.encoder_of("document")
+    for name, member in {each.name: each for each in members}.items():
         for check in _complete(member.model_folder, member.manifest, checks):
             yield replace(check, name=f"{check.name}: {name}")
 

@@ -16,7 +16,6 @@ from harness.output.decision import Outcome
 from harness.release.open import DEFINITION, Release, open_release
 from harness.report.markdown import markdown
 from harness.store import read
-from harness.suite.lock import LOCK, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place
 from harness.verb.plan import as_tuple, prepare
@@ -75,16 +74,10 @@ def unmet(place: Place, found: Answer) -> tuple[str, ...]:
         gate,
         ran=found.suite,
         passed=passed,
-        locks=_locks(place) if gate.suites else {},
+        locks={lock.definition.name: lock.digest for lock in place.locks()} if gate.suites else {},
         parent=requirement.proven_state(*known["parent"]) if parent else None,
         parent_name=parent.release if parent else "its parent",
     )
-
-
-def _locks(place: Place) -> dict[str, str]:
-    """By name, the digest of the lock of every suite of the project. Raises Tampered for one that is none."""
-    locks = [read_lock(path.parent) for path in sorted((place.root / "suites").glob(f"*/{LOCK}"))]
-    return {lock.definition.name: lock.digest for lock in locks}
 
 
 def write_bundle(place: Place, found: Answer) -> None:

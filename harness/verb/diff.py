@@ -7,7 +7,6 @@ from harness.identity import Json
 from harness.lifecycle.compatibility import Scoring
 from harness.release.open import open_release
 from harness.suite.freeze import scorers
-from harness.suite.lock import LOCK, read_lock
 from harness.verb.place import Place, find_place
 from harness.verb.plan import Prepared, prepare
 
@@ -41,5 +40,4 @@ def diff(parent: str | Path, candidate: str | Path, *, store: str | None = None)
 
 def suites_now(place: Place) -> tuple[Scoring, ...]:
     """The locks of the project's suites and the scorers of this version, by which stored baselines are held."""
-    locks = [read_lock(path.parent) for path in sorted((place.root / "suites").glob(f"*/{LOCK}"))]
-    return tuple(Scoring(lock.digest, scorers(lock.definition.task)) for lock in locks)
+    return tuple(Scoring(lock.digest, scorers(lock.definition.task)) for lock in place.locks())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.errors import NotFound
 from harness.store.connection import Store
+from harness.suite.lock import LOCK, Lock, read_lock
 
 ROOMS = ("suites", "releases")
 
@@ -41,6 +42,10 @@ class Place:
     def kept(self, path: Path) -> str:
         """A path as the store keeps it: from the project's root where it lies below it."""
         return _below(path, self.root)
+
+    def locks(self) -> tuple[Lock, ...]:
+        """Those of the project's suites, by folder. Raises Tampered for one that is none."""
+        return tuple(read_lock(each.parent) for each in sorted((self.root / "suites").glob(f"*/{LOCK}")))
 
     def _find(self, what: str, name: str, file: str) -> Path:
         for folder in (Path(name), self.root / f"{what}s" / name):

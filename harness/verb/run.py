@@ -11,7 +11,7 @@ from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.metric.label import match_labels
 from harness.output.answer import Answer
-from harness.release.open import Release, open_release
+from harness.release.open import DEFINITION, Release, open_release
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
@@ -70,42 +70,42 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
 
 
 def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Release]:
-    """The releases by side, admitted. Raises Misconfigured where the two are one, or the parent is another one."""
+    """The releases by side, opened. Raises Misconfigured where the two are one, or the parent is another one."""
     mine = open_release(place.release(candidate))
     declared = mine.definition.parent
-    if parent is None and declared is None:
+    parent = parent or declared
+    if parent is None:
         raise Misconfigured(
             f"release {mine.name!r}",
             found="no parent given and none in its release.toml",
             expected="a rollback parent",
             mend="Add --parent NAME, or --parent none to judge floors and invariants alone.",
         )
-    parent = parent or declared
-    if parent is None or parent == NO_PARENT:
-        sides = {"candidate": mine}
-    else:
-        other = open_release(place.release(parent))
-        if declared is not None and other.name != declared:
-            raise Misconfigured(
-                f"--parent {parent}",
-                found=f"release {other.name!r}",
-                expected=f"{declared!r}, the parent in {mine.folder / 'release.toml'}",
-                mend=f"Give --parent {declared}, or change `parent` in release.toml.",
-            )
-        if other.name == mine.name:
-            raise Misconfigured(
-                f"candidate {mine.folder} and parent {other.folder}", found=f"one name, {mine.name!r}",
-                expected="two names", mend="Rename one of them in its release.toml.",
-            )  # fmt: skip
-        if (other.content_id, other.backend) == (mine.content_id, mine.backend):
-            raise Misconfigured(
-                f"candidate {mine.name!r} and parent {other.name!r}",
-                found=f"one content, {mine.content_id[:16]}",
-                expected="two releases that differ",
-                mend="There is nothing to decide: release.toml and files say the same.",
-            )
-        sides = {"candidate": mine, "parent": other}
-    return sides
+    if parent == NO_PARENT:
+        return {"candidate": mine}
+    other = open_release(place.release(parent))
+    if declared is not None and other.name != declared:
+        raise Misconfigured(
+            f"--parent {parent}",
+            found=f"release {other.name!r}",
+            expected=f"{declared!r}, the parent in {mine.folder / DEFINITION}",
+            mend=f"Give --parent {declared}, or change `parent` in release.toml.",
+        )
+    if other.name == mine.name:
+        raise Misconfigured(
+            f"candidate {mine.folder} and parent {other.folder}",
+            found=f"one name, {mine.name!r}",
+            expected="two names",
+            mend="Rename one of them in its release.toml.",
+        )
+    if (other.content_id, other.backend) == (mine.content_id, mine.backend):
+        raise Misconfigured(
+            f"candidate {mine.name!r} and parent {other.name!r}",
+            found=f"one content, {mine.content_id[:16]}",
+            expected="two releases that differ",
+            mend="There is nothing to decide: release.toml and files say the same.",
+        )
+    return {"candidate": mine, "parent": other}
 
 
 def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> str:

@@ -307,7 +307,7 @@ class TestAStaleManifest:
 
 class TestTheRecipe:
     def test_weights_are_found_by_their_digest(self, tmp_path):
-        """In float32, also where they are stored in bfloat16."""
+        """In float64, also where they are stored in bfloat16."""
         from safetensors.torch import save_file
 
         weight = torch.arange(6.0).reshape(2, 3)
@@ -315,7 +315,7 @@ class TestTheRecipe:
         said = projection_of(tmp_path, ".", "dense", (3, 2), activation="tanh")
         made = recipe(manifest_with({"readout.projections": [said]}).meaning.towers["both"], tmp_path).projections[0]
         np.testing.assert_array_equal(made.weight, weight.numpy())
-        assert made.weight.dtype == np.float32 and made.bias.tolist() == [1, 1] and made.activation == "tanh"
+        assert made.weight.dtype == np.float64 and made.bias.tolist() == [1, 1] and made.activation == "tanh"
 
     def test_a_broken_file_is_refused(self, tmp_path):
         """As what it is."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.lifecycle.compatibility import Reuse, compatibility
 from harness.lifecycle.invalidation import Act, Action, Plan, calibration_key, invalidation_plan
-from harness.lifecycle.items import Items, items_by_cut, items_by_input
+from harness.lifecycle.items import Items
 from harness.lifecycle.namespace import Namespace
 from harness.lifecycle.permutation import permutation
 from harness.release.manifest import Meaning
@@ -144,8 +144,7 @@ class TestItems:
 
     def test_only_texts_that_were_cut_are_encoded_again(self) -> None:
         """From 128 to 256 tokens, two of four; the tokens are what the candidate reads for those."""
-        lost = items_by_cut({"a": 0, "b": 72, "c": 0, "d": 300}, {"a": 0, "b": 0, "c": 0, "d": 172},
-                            tokens={"a": 10, "b": 200, "c": 128, "d": 256})  # fmt: skip
+        lost = Items(of=4, changed=2, tokens=456, told_by="cut")
         kept = (DEPLOYED[1].model_copy(update={"count": 4, "bytes": 400}),)
         found = only(plan(TIED, self.LONGER, kept, items={"documents": lost}), Act.RE_ENCODE, "documents")
         assert (found.items, found.of, found.bytes, found.tokens) == (2, 4, 200, 456)
@@ -153,13 +152,9 @@ class TestItems:
 
     def test_items_of_which_nothing_is_known_are_made_again(self) -> None:
         """996 of the thousand, and the one that was cut."""
-        lost = items_by_cut({"a": 0, "b": 9, "c": 0, "d": 0}, {"a": 0, "b": 0, "c": 0, "d": 0})
+        lost = Items(of=4, changed=1, tokens=9, told_by="cut")
         found = only(plan(TIED, self.LONGER, items={"documents": lost}), Act.RE_ENCODE, "documents")
         assert (found.items, found.of, found.tokens) == (997, 1000, None)
-
-    def test_one_that_only_one_release_has_is_changed(self) -> None:
-        """Whether a text or what is read of it."""
-        assert items_by_input({"a": "1", "b": "2"}, {"a": "1", "c": "3"}) == Items(2, 1, None, "inputs")
 
     @pytest.mark.parametrize(
         ("values", "cut", "inputs"),

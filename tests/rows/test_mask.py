@@ -8,12 +8,9 @@ from harness.rows.mask import (
     Counting,
     Masks,
     as_mask,
-    boundary_rows,
     content_positions,
     counted,
-    first_row,
     kept,
-    last_row,
     physical_positions,
 )
 
@@ -98,22 +95,6 @@ class TestWhichRowsCount:
         assert not counted(Masks(bools("000")), EVERYTHING).any()
 
 
-class TestFirstAndLast:
-    @pytest.mark.parametrize(
-        ("mask", "first", "last"), [("0110", 1, 2), ("1100", 0, 1), ("0101", 1, 3), ("0100", 1, 1)]
-    )
-    def test_are_those_that_count(self, mask, first, last):
-        """Wherever padding stands."""
-        assert (first_row(bools(mask)), last_row(bools(mask))) == (first, last)
-        assert boundary_rows(bools(mask)).tolist() == [first, last]
-
-    @pytest.mark.parametrize("ask", [first_row, last_row, boundary_rows])
-    def test_of_nothing_is_refused(self, ask):
-        """No row counts, so none is first."""
-        with pytest.raises(EmptySlice):
-            ask(bools("000"))
-
-
 class TestPositions:
     def test_content_positions_do_not_move_with_padding(self):
         """They count from the first attended row, by column, so a hole keeps its place."""
@@ -127,6 +108,11 @@ class TestPositions:
 
 
 class TestKept:
+    def test_none_is_refused(self):
+        """Nothing stands for the rows of a text of which none counts."""
+        with pytest.raises(EmptySlice):
+            kept(np.zeros((3, 2)), bools("000"))
+
     def test_rows_are_left_out_not_multiplied(self):
         """NaN in a masked row never shows, and half precision becomes float64."""
         rows = np.array([[1], [np.nan], [3]], dtype=np.float16)
