@@ -69,7 +69,7 @@ def name_findings(results: Iterable[RuleResult], subject: Subject) -> list[RuleR
 def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     margin = float(rule.margin or 0.0)
     result = _with_delta(_blank(rule, margin), cell)
-    if why := _unjudgeable(cell, policy):
+    if why := _lacking(cell) or _undefined(cell) or _few(cell, policy):
         return replace(result, outcome=Outcome.UNDECIDED, reason=why)
     if cell.paired is None or cell.evidence is None:
         return replace(result, outcome=Outcome.UNDECIDED, reason="no case that both sides scored")
@@ -122,7 +122,7 @@ def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
         _blank(rule, None), value=side.value, parent_value=cell.parent.value if cell.parent else None,
         n_cases=side.n_scored, n_groups=side.n_groups, mde=_mde(side.se, (1 - policy.uncertainty.level) / 2),
     )  # fmt: skip
-    if why := _unjudgeable(alone, policy):
+    if why := _lacking(alone) or _undefined(alone) or _few(alone, policy):
         return replace(result, outcome=Outcome.UNDECIDED, reason=why)
     if side.value is None or side.interval is None or np.isnan(side.interval.low):
         return replace(result, outcome=Outcome.UNDECIDED, reason="no case with a value, so no interval")
@@ -167,7 +167,7 @@ def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random
             why = f"shown worse: {_delta(cell)}, p {raw:.2g}, {family:.2g} {among}{unpaired}"
             results.append(replace(result, outcome=Outcome.FAIL, reason=why))
         else:
-            seen = f"{_delta(cell)}, p {family:.2g} {among}" if cell.paired else "no pair of cases"
+            seen = f"{_delta(cell)}, p {family:.2g} {among}" if cell.paired else _undefined(cell) or "no pair of cases"
             results.append(replace(result, reason=f"not shown worse: {seen}{unpaired}"))
     return results
 
@@ -231,9 +231,7 @@ def _judged_gap(result: RuleResult, cells: Cells, policy: Policy) -> RuleResult:
     return replace(result, outcome=Outcome.UNDECIDED, reason=why, critical=True, awaits_judging=True)
 
 
-def _unjudgeable(cell: Cell, policy: Policy) -> str | None:
-    if lacking := _lacking(cell):
-        return lacking
+def _few(cell: Cell, policy: Policy) -> str | None:
     groups = len(np.unique(cell.groups)) if cell.parent else cell.candidate.n_groups
     least = max(FEWEST_GROUPS, policy.min_support.get(cell.slice, FEWEST_GROUPS))
     return f"{groups} groups; fewer than {least} decide nothing" if groups < least else None
@@ -247,10 +245,27 @@ def _lacking(cell: Cell) -> str | None:
     return None
 
 
+def _undefined(cell: Cell) -> str | None:
+    """Why a slice whose cases are scored has no value all the same: some metrics are of no case by itself."""
+    sides = {"candidate": cell.candidate} | ({"parent": cell.parent} if cell.parent else {})
+    lacking = [name for name, side in sides.items() if side.n_scored and side.value is None]
+    if not lacking:
+        return None
+    whose = "both sides" if len(lacking) == 2 else f"the {lacking[0]}'s side"
+    return (
+        f"{cell.metric} is undefined on {whose} here, though {cell.candidate.n_scored} cases are scored: a class has no "
+        "gold or no prediction, say, or a side is constant"
+    )
+
+
 def _with_delta(result: RuleResult, cell: Cell) -> RuleResult:
     evidence = cell.evidence
     if evidence is None:
-        return replace(result, value=cell.candidate.value, parent_value=cell.parent.value if cell.parent else None)
+        both = [cell.candidate, cell.parent] if cell.parent else [cell.candidate]
+        return replace(
+            result, value=cell.candidate.value, parent_value=cell.parent.value if cell.parent else None,
+            n_cases=min(side.n_scored for side in both), n_groups=min(side.n_groups for side in both),
+        )  # fmt: skip
     return replace(
         result, value=evidence.value, parent_value=evidence.parent_value, delta=evidence.delta,
         low=_finite(evidence.interval.low), high=_finite(evidence.interval.high), n_cases=evidence.n_cases,

@@ -12,12 +12,14 @@ from harness.compare.scoreboard import Cell, Population, scoreboard
 from harness.gate.decide import judge
 from harness.gate.policy import Flags, Policy
 from harness.gate.rule import Guards, Rule, Uncertainty
+from harness.output.contribution import CaseRows, Contribution
 from harness.output.decision import RuleResult
 from harness.output.value import CaseValues, Status
 
 Entry = float | Status
 Values = Mapping[str, Sequence[Entry]]
 METRIC = "nDCG@10"
+RECALL = "recall[RARE]"
 
 
 def case_values(metric: str, ids: Sequence[str], entries: Sequence[Entry], order: Sequence[int]) -> CaseValues:
@@ -26,6 +28,20 @@ def case_values(metric: str, ids: Sequence[str], entries: Sequence[Entry], order
     return CaseValues(
         metric, np.array(ids, dtype=object)[order], np.array(values)[order], np.array(status, dtype=object)[order]
     )
+
+
+def contribution(metric: str, ids: Sequence[str], entries: Sequence[Entry], order: Sequence[int]) -> Contribution:
+    """Of RECALL, 1 is a case of the class that was found, 0 one that was not, and -1 a case of another class."""
+    found = case_values(metric, ids, entries, order)
+    if metric != RECALL:
+        return found
+    rows = np.stack([found.values == 1, found.values >= 0], axis=1).astype(float)
+    return CaseRows(metric, found.case_ids, rows, _share, found.status)
+
+
+def _share(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[..., 0] / sums[..., 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +73,7 @@ class Gate:
             {name: {ids[i] for i in members} for name, members in self.slices.items()},
         )
         sides = [
-            {metric: case_values(metric, ids, entries, order) for metric, entries in side.items()}
+            {metric: contribution(metric, ids, entries, order) for metric, entries in side.items()}
             for side in (candidate, parent)
             if side is not None
         ]

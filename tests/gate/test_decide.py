@@ -18,6 +18,8 @@ from harness.gate.rule import Guards, Rule
 from harness.output.decision import Outcome, RuleResult
 from harness.output.value import Status
 
+from .conftest import RECALL
+
 PASS, FAIL, UNDECIDED, WAIVED = Outcome.PASS, Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED
 METRIC = "nDCG@10"
 Make = Callable[..., object]
@@ -128,6 +130,48 @@ class TestSupport:
         nothing = {METRIC: [Status.NOT_APPLICABLE] * 40}
         found = gate().judge(nothing, nothing, no_worse(0.05))["rule"]
         assert (found.outcome, found.value, found.delta, found.low) == (UNDECIDED, None, None, None)
+
+
+class TestUndefined:
+    """A metric may have no value on cases that are all scored: a recall where nobody has the class."""
+
+    # The class is found in every other of the first forty cases; none of the last forty is of it.
+    SOME = [1.0, 0.0] * 20 + [-1.0] * 40
+    SLICES = {"here": range(40), "nowhere": range(40, 80)}
+
+    @pytest.mark.parametrize("rule", [
+        Rule(id="rule", kind="no-worse", metric=RECALL, slice="nowhere", margin=0.02),
+        Rule(id="rule", kind="at-least", metric=RECALL, slice="nowhere", value=0.5),
+    ])  # fmt: skip
+    def test_a_rule_says_so(self, gate: Make, rule: Rule) -> None:
+        """And counts the cases, which are not lacking."""
+        found = gate(slices=self.SLICES).judge({RECALL: self.SOME}, {RECALL: self.SOME}, rule)["rule"]
+        assert (found.outcome, found.value, found.n_cases, found.n_groups) == (UNDECIDED, None, 40, 40)
+        assert found.reason.startswith("recall[RARE] is undefined on ") and "40 cases are scored" in found.reason
+
+    def test_whose_it_is(self, gate: Make) -> None:
+        """A floor speaks of the candidate; a pair of the side that lacks a value, or of both."""
+        rule = Rule(id="rule", kind="no-worse", metric=RECALL, slice="nowhere", margin=0.02)
+        other = [*self.SOME[:40], *([1.0] * 40)]
+        both = gate(slices=self.SLICES).judge({RECALL: self.SOME}, {RECALL: self.SOME}, rule)["rule"]
+        own = gate(slices=self.SLICES).judge({RECALL: self.SOME}, {RECALL: other}, rule)["rule"]
+        parents = gate(slices=self.SLICES).judge({RECALL: other}, {RECALL: self.SOME}, rule)["rule"]
+        assert ["both sides" in both.reason, "the candidate's side" in own.reason] == [True, True]
+        assert "the parent's side" in parents.reason
+
+    def test_elsewhere_it_is_judged(self, gate: Make) -> None:
+        """The slice that has the class is judged by its own."""
+        rule = Rule(id="rule", kind="no-worse", metric=RECALL, slice="here", margin=0.3)
+        found = gate(slices=self.SLICES).judge({RECALL: self.SOME}, {RECALL: self.SOME}, rule)["rule"]
+        assert (found.outcome, found.delta) == (PASS, 0.0)
+
+    def test_a_guard_says_so_too(self, gate: Make) -> None:
+        """It is not shown worse, and counts as p = 1 in its family."""
+        guards = Guards(metrics=[RECALL])
+        found = gate(slices=self.SLICES).judge({RECALL: self.SOME}, {RECALL: self.SOME}, guards=guards)
+        told = found["guard:nowhere:recall[RARE]"]
+        assert (told.outcome, told.p, told.p_adjusted) == (PASS, None, 1.0)
+        assert "is undefined on both sides" in told.reason
 
 
 class TestDegenerate:

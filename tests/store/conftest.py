@@ -76,6 +76,8 @@ def write_values(connection: Connection) -> None:
          ("RR@10", "q-b", 0.5, "scored"), ("RR@10", "q-a", 1.0, "scored"), ("RR@10", "q-c", 0.0, "scored"),
          ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"),
          ("P@5", "q-d", 0.75, "scored"))  # fmt: skip
+    rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
+         (1, "RR@10", "mean", True), (2, "P@5", "mean", True))  # fmt: skip
     summary = "slice metric value low high n_scored n_total n_groups"
     rows(connection, "summaries", {"run": RUN, "side": "candidate"}, summary,
          ("typos", "RR@10", 1.0, 0.5, 1.0, 1, 2, 1), ("all", "RR@10", 0.75, 0.5, 1.0, 2, 3, 1),
@@ -84,6 +86,17 @@ def write_values(connection: Connection) -> None:
          ("all", "RR@10", 0.5, 0.0, 1.0, 3, 3, 2))  # fmt: skip
     rows(connection, "deltas", {"run": RUN}, "slice metric delta low high mde n_cases n_groups n_changed_groups",
          ("all", "RR@10", 0.0, -0.5, 0.5, 0.4, 2, 1, 1))  # fmt: skip
+
+
+def write_predictions(connection: Connection) -> None:
+    """What two classifiers made of the same four cases: nobody knows the gold of q-c, and the candidate lacks it."""
+    names = "case_id gold prediction probability flags"
+    rows(connection, "predictions", {"run": RUN, "side": "candidate", "release": "new"}, names,
+         ("q-a", "REFUND", "LOGIN", 0.5, ["tied"]), ("q-b", "LOGIN", "LOGIN", 0.75, []),
+         ("q-c", None, None, None, []), ("q-d", "REFUND", "LOGIN", 0.75, []))  # fmt: skip
+    rows(connection, "predictions", {"run": RUN, "side": "parent", "release": "old"}, names,
+         ("q-b", "LOGIN", "REFUND", 0.625, []), ("q-a", "REFUND", "LOGIN", 0.875, []),
+         ("q-c", None, "LOGIN", 0.25, []))  # fmt: skip
 
 
 def write_decision(connection: Connection) -> None:
@@ -119,6 +132,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_outputs(connection)
         write_candidates(connection)
         write_values(connection)
+        write_predictions(connection)
         write_decision(connection)
         write.finish(connection, RUN, "decided", 0.5)
     with store.writing() as connection:

@@ -8,6 +8,8 @@ import pytest
 from harness.store.connection import Store
 from harness.store.query import query
 
+from .conftest import RUN, rows, write_run, write_suite
+
 SCRIPT = resources.files("harness.store").joinpath("views.sql").read_text(encoding="utf-8")
 VIEWS = re.findall(r"CREATE OR REPLACE VIEW (\w+)", SCRIPT)
 
@@ -19,10 +21,11 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Eleven of them; a new one wants a test here."""
+        """Thirteen of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
             "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
+            "case_predictions", "confusions",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
@@ -62,6 +65,41 @@ class TestWorstRegressions:
         """P@5: q-b lost .75 and q-a .25; RR@10: q-a lost .5, and q-b gained; q-d is none of them."""
         assert view(small, "metric, case_id, delta, text", "worst_regressions") == [
             ("P@5", "q-b", -0.75, "reset pasword"), ("P@5", "q-a", -0.25, "refund"), ("RR@10", "q-a", -0.5, "refund"),
+        ]  # fmt: skip
+
+
+    def test_of_a_loss_where_it_rose_most(self, empty: Store) -> None:
+        """Of log_loss q-a rose by 1 and q-c by 2; q-b fell, which is a gain."""
+        with empty.writing() as connection:
+            write_suite(connection)
+            write_run(connection, RUN, 1)
+            rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
+                 (1, "log_loss", "mean", False))  # fmt: skip
+            for side, values in (("candidate", (1.5, 0.0, 3.0)), ("parent", (0.5, 2.0, 1.0))):
+                key = {"run": RUN, "side": side, "release": side, "metric": "log_loss"}
+                cases = zip(("q-a", "q-b", "q-c"), values, strict=True)
+                rows(connection, "case_metrics", key, "case_id value status", *((*each, "scored") for each in cases))
+        assert view(empty, "case_id, delta", "worst_regressions") == [("q-c", 2.0), ("q-a", 1.0)]
+
+
+class TestCasePredictions:
+    def test_both_sides_beside_what_holds_in_suite_order(self, small: Store) -> None:
+        """The parent said nothing of q-d; of q-c nobody knows what holds."""
+        columns = "case_id, role, gold, parent, candidate, parent_probability, candidate_probability, candidate_flags"
+        assert view(small, columns, "case_predictions") == [
+            ("q-b", "promotion", "LOGIN", "REFUND", "LOGIN", 0.625, 0.75, []),
+            ("q-a", "promotion", "REFUND", "LOGIN", "LOGIN", 0.875, 0.5, ["tied"]),
+            ("q-c", "promotion", None, "LOGIN", None, 0.25, None, []),
+            ("q-d", "development", "REFUND", None, "LOGIN", None, 0.75, []),
+        ]  # fmt: skip
+
+
+class TestConfusions:
+    def test_what_was_given_for_what_by_side(self, small: Store) -> None:
+        """Promotion alone, so q-d is none; what holds where nobody knows is NULL."""
+        assert view(small, "side, gold, prediction, cases", "confusions") == [
+            ("candidate", "REFUND", "LOGIN", 1),
+            ("parent", "LOGIN", "REFUND", 1), ("parent", "REFUND", "LOGIN", 1), ("parent", None, "LOGIN", 1),
         ]  # fmt: skip
 
 
