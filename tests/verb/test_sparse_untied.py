@@ -1,4 +1,4 @@
-"""The main job with learned sparse encoders, with an encoder for each side, and with heads that nothing judges."""
+"""The main job with learned sparse encoders, with an encoder for each side, and heads, which rank nothing."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -168,7 +168,7 @@ class TestAdmit:
         found = {check.name for check in made.admissions["pair"].checks}
         assert {"weights-complete: asks", "weights-complete: answers"} <= found
 
-    def test_a_head_is_proven_and_not_run(self, here: Path) -> None:
-        """And says why."""
-        with pytest.raises(Misconfigured, match="no task of this version judges"):
+    def test_a_head_is_proven_and_ranks_nothing(self, here: Path) -> None:
+        """And says what it is for."""
+        with pytest.raises(Misconfigured, match="a head release of choice, which ranks no documents"):
             harness.run("live", candidate="head", parent="none")

@@ -1,0 +1,225 @@
+"""Live releases over cases without a corpus: which fit which task, and what becomes of every case."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fixtures.cases import draw
+from harness.candidate.head import HeadModel, Sample
+from harness.errors import Misconfigured
+from harness.output.case import OutputStatus
+from harness.output.task import Number, Scores, Span, Tags
+from harness.release.open import Release, open_release
+from harness.run.alike import run_alike
+from harness.run.fit import require_fit
+from harness.run.heads import run_heads, samples_of
+from harness.suite.case import Case, Counts, Suite
+from harness.suite.definition import SuiteDefinition
+
+MODELS = Path(__file__).parents[2] / "fixtures" / "models"
+INPUTS = ("text", "text_a", "text_b", "tokens", "question", "context", "choices")
+EXTRA = {
+    "multilabel": "[score]\nthreshold = 0.5\n",
+    "regression": '[output.regression]\nunits = "stars"\nscale = 1.0\nshift = 3.0\n',
+}
+TASKS = {
+    "classification": "classification", "multilabel": "multilabel", "regression": "regression", "entity": "entity",
+    "answer": "answer", "choice": "multiple-choice",
+}  # fmt: skip
+
+
+def definition(task: str) -> SuiteDefinition:
+    return SuiteDefinition.model_validate({
+        "schema": "harness.suite.v1", "name": "small", "task": task, "source": {"format": "jsonl"},
+        "metrics": {"primary": "RR@10"},
+    })  # fmt: skip
+
+
+def suite(task: str, cases: Sequence[dict[str, Any]]) -> Suite:
+    """Cases as a suite of JSON Lines has them; of gold nothing."""
+    made = (
+        Case(f"c{at}", "", "promotion", f"c{at}", True, {}, {
+            key: tuple(value) if isinstance(value, list) else value for key, value in case.items() if key in INPUTS
+        })
+        for at, case in enumerate(cases)
+    )  # fmt: skip
+    return Suite(definition(task), Path(), tuple(made), (), (), {}, Counts(0, 0, 0, 0, 0, 0), ())
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Callable[..., Release]:
+    """A release of one of the committed models."""
+
+    def make(model: str, extra: str = "", name: str = "one") -> Release:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        kind = model if model in ("bi", "cross", "late", "sparse") else "head"
+        source = json.dumps(f"path:{MODELS / model}")
+        (folder / "release.toml").write_text(
+            f'schema = "harness.release.v1"\nname = "{name}"\ninteraction = "{kind}"\n[model]\nsource = {source}\n'
+            f"{EXTRA.get(model, '')}{extra}"
+        )
+        return open_release(folder)
+
+    return make
+
+
+class TestFit:
+    def test_a_head_fits_the_task_of_its_kind_alone(self, opened) -> None:
+        """Of six heads and seven tasks; values are also how much two texts are alike."""
+        fitting = set(TASKS.items()) | {("regression", "similarity")}
+        for model in TASKS:
+            release = opened(model)
+            for task in (*TASKS.values(), "similarity"):
+                if (model, task) in fitting:
+                    require_fit({"candidate": release}, definition(task))
+                    continue
+                with pytest.raises(Misconfigured, match=f"in a suite of {task}") as refused:
+                    require_fit({"candidate": release}, definition(task))
+                assert refused.value.mend.startswith("Judge it in a suite of ")
+
+    @pytest.mark.parametrize("task", ["retrieval", "reranking"])
+    def test_a_head_ranks_nothing(self, opened, task: str) -> None:
+        with pytest.raises(Misconfigured, match="a head release of span, which ranks no documents") as refused:
+            require_fit({"candidate": opened("answer")}, definition(task))
+        assert "suite of answer" in refused.value.mend
+
+    def test_encoders_of_texts_fit_pairs_alone(self, opened) -> None:
+        """Two texts are alike by a bi-encoder or a cross-encoder, and labelled by neither."""
+        for model, tasks in {"bi": ["similarity"], "cross": ["similarity", "regression"], "late": []}.items():
+            for task in ("similarity", "regression", "classification", "answer"):
+                if task in tasks:
+                    require_fit({"candidate": opened(model)}, definition(task))
+                else:
+                    with pytest.raises(Misconfigured, match=f"a {model} release in a suite of {task}"):
+                        require_fit({"candidate": opened(model)}, definition(task))
+
+    @pytest.mark.parametrize(
+        ("model", "extra", "found"),
+        [("entity", '[output]\ndecoder = "crf"\ntransitions = "crf.json"\n', "a CRF"),
+         ("entity", "[score]\ntemperature = 2.0\n", "temperature"),
+         ("entity", '[runtime]\nbackend = "onnx"\n', "onnx"),
+         ("answer", '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n', "windows")],
+    )  # fmt: skip
+    def test_what_cannot_be_run_is_named(self, opened, tmp_path: Path, model: str, extra: str, found: str) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "crf.json").write_text("[[0.0]]")
+        with pytest.raises(Misconfigured, match=found):
+            require_fit({"candidate": opened(model, extra)}, definition(TASKS[model]))
+
+
+class TestInputs:
+    def test_a_case_is_read_as_its_task_has_it(self) -> None:
+        """Of choices each by itself, behind the question; a context stands before both."""
+        assert samples_of({"text": "a"}) == [Sample("a")]
+        assert samples_of({"text_a": "a", "text_b": "b"}) == [Sample("a", "b")]
+        assert samples_of({"tokens": ("a", "b")}) == [Sample(("a", "b"))]
+        assert samples_of({"question": "q", "context": "c"}) == [Sample("q", "c")]
+        assert samples_of({"question": "q", "choices": ("a", "b")}) == [Sample("q", "a"), Sample("q", "b")]
+        assert samples_of({"question": "q", "context": "c", "choices": ("a",)}) == [Sample("c", "q a")]
+
+
+class TestHeads:
+    @pytest.mark.parametrize("model", TASKS)
+    def test_they_know_what_they_learned(self, opened, model: str) -> None:
+        """Far above chance on cases that they never saw."""
+        cases = draw(model, 100, 7)
+        executed = run_heads({"one": opened(model)}, suite(TASKS[model], cases))["one"]
+        outputs = [each.output for each in executed.outputs]
+        assert all(each.status is OutputStatus.OK and each.tokens_lost == 0 for each in executed.outputs)
+        right = []
+        for output, case in zip(outputs, cases, strict=True):
+            match output:
+                case Scores(values) if model == "multilabel":
+                    given = {executed.labels[at] for at in np.flatnonzero(values >= 0)}
+                    right += [(label in given) == (label in case["labels"]) for label in executed.labels]
+                case Scores(values):
+                    names = executed.labels or range(len(case["choices"]))
+                    right.append(names[int(np.argmax(values))] == case["label"])
+                case Number(value):
+                    right.append(abs(value + 3 - case["value"]) < 0.5)
+                case Tags(tags):
+                    right += [tag == gold for tag, gold in zip(tags, case["tags"], strict=True)]
+                case Span(text):
+                    right.append(text in [each["text"] for each in case["answers"]] or not case["answers"])
+        assert np.mean(right) > 0.7
+
+    def test_two_sides_are_made_together_and_by_themselves_alike(self, opened) -> None:
+        """A side's outputs do not depend on the other."""
+        cases = suite("entity", draw("entity", 40, 3))
+        sides = {"a": opened("entity", name="a"), "b": opened("entity", '[output]\npieces = "mean"\n', "b")}
+        both = run_heads(sides, cases)
+        assert both == {name: run_heads({name: release}, cases)[name] for name, release in sides.items()}
+
+    def test_the_order_of_cases_changes_nothing(self, opened) -> None:
+        cases = draw("choice", 40, 3)
+        one = run_heads({"a": opened("choice")}, suite("multiple-choice", cases))["a"].outputs
+        other = run_heads({"a": opened("choice")}, suite("multiple-choice", cases[::-1]))["a"].outputs
+        assert [each.output.values.tolist() for each in one] == [each.output.values.tolist() for each in other[::-1]]
+
+    def test_choices_tell_of_the_pair_that_lost_most(self, opened) -> None:
+        """Sixteen tokens: the second choice is cut, and the first is not."""
+        case = {"question": "where is it ?", "choices": ["Berlin", "it is kept in the office " * 4]}
+        [found] = run_heads(
+            {"a": opened("choice", "[input]\nmax_length = 16\n")}, suite("multiple-choice", [case])
+        )["a"].outputs  # fmt: skip
+        assert found.tokens_kept == 16 and found.tokens_lost > 0 and len(found.output.values) == 2
+
+    def test_no_numbers_and_no_choices_fail_their_case_alone(self, opened, monkeypatch) -> None:
+        whole = HeadModel.read_out
+
+        def broken(self, features, excluded=0):
+            lost = (features["attention_mask"].sum(dim=1) == 6)[:, None, None]
+            return whole(self, {**features, "numbers": features["numbers"].masked_fill(lost, float("nan"))})
+
+        monkeypatch.setattr(HeadModel, "read_out", broken)
+        lengths = (2, 4, 7)
+        cases = [{"tokens": ["the"] * length} for length in lengths]
+        outputs = run_heads({"a": opened("entity")}, suite("entity", cases))["a"].outputs
+        assert [each.status for each in outputs] == [OutputStatus.OK, OutputStatus.FAILED, OutputStatus.OK]
+        assert outputs[1].non_finite and outputs[1].tokens_kept == 6
+        case = {"question": "where ?", "choices": []}
+        [empty] = run_heads({"a": opened("choice")}, suite("multiple-choice", [case]))["a"].outputs
+        assert empty.status is OutputStatus.FAILED and not empty.non_finite
+
+
+class TestAlike:
+    PAIRS = (("the parcel is late", "where is my parcel"), ("the parcel is late", "how do i get a refund"))
+
+    def cases(self) -> Suite:
+        return suite("similarity", [{"text_a": a, "text_b": b} for a, b in self.PAIRS])
+
+    def test_a_bi_encoder_gives_the_librarys_similarity(self, opened) -> None:
+        """On the suite's grid of a millionth."""
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(str(MODELS / "bi"), device="cpu", local_files_only=True)
+        first, second = (model.encode(list(texts)) for texts in zip(*self.PAIRS, strict=True))
+        found = run_alike({"one": opened("bi")}, self.cases())["one"].outputs
+        assert [each.output.value for each in found] == pytest.approx(np.sum(first * second, axis=1).tolist(), abs=2e-6)
+        assert all(each.tokens_lost == 0 and each.tokens_kept > 8 for each in found)
+
+    def test_a_cross_encoder_gives_the_librarys_number(self, opened) -> None:
+        from sentence_transformers import CrossEncoder
+
+        model = CrossEncoder(str(MODELS / "cross"), device="cpu", local_files_only=True)
+        found = run_alike({"one": opened("cross")}, self.cases())["one"].outputs
+        assert [each.output.value for each in found] == pytest.approx(
+            model.predict(list(self.PAIRS)).tolist(), abs=1e-5
+        )
+
+    def test_which_text_is_first_changes_nothing_for_a_bi_encoder(self, opened) -> None:
+        turned = suite("similarity", [{"text_a": b, "text_b": a} for a, b in self.PAIRS])
+        values = [
+            [each.output.value for each in run_alike({"one": opened("bi")}, cases)["one"].outputs]
+            for cases in (self.cases(), turned)
+        ]
+        assert values[0] == values[1]
+
+    def test_a_single_text_is_refused(self, opened) -> None:
+        with pytest.raises(Misconfigured, match="one text"):
+            run_alike({"one": opened("cross")}, suite("regression", [{"text": "a"}]))

@@ -1,0 +1,106 @@
+"""The main job with heads: proven, run over cases, measured, decided, bundled."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness
+from fixtures.cases import draw
+from harness.errors import Misconfigured
+from harness.output.decision import Outcome
+from harness.release.open import open_release
+from harness.run.key import scores_key
+
+from .test_task import Bench
+
+MODELS = Path(__file__).parents[2] / "fixtures" / "models"
+EXTRA = {
+    "multilabel": "[score]\nthreshold = 0.5\n",
+    "regression": '[output.regression]\nunits = "stars"\nscale = 1.0\nshift = 3.0\n',
+}
+METRICS = {
+    "classification": ["accuracy", "f1_macro", "log_loss"], "multilabel": ["f1_micro", "subset_accuracy"],
+    "regression": ["mae", "spearman"], "answer": ["exact_match", "answer_f1"], "choice": ["choice_accuracy"],
+}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plain_page: None) -> Bench:
+    for room in ("suites", "releases"):
+        (tmp_path / room).mkdir()
+    monkeypatch.chdir(tmp_path)
+    return Bench(tmp_path)
+
+
+def release(root: Path, name: str, model: str, extra: str = "") -> None:
+    folder = root / "releases" / name
+    folder.mkdir()
+    kind = "bi" if model == "bi" else "head"
+    (folder / "release.toml").write_text(
+        f'schema = "harness.release.v1"\nname = "{name}"\ninteraction = "{kind}"\n[model]\n'
+        f"source = {json.dumps(f'path:{MODELS / model}')}\n{EXTRA.get(model, '')}{extra}"
+    )
+
+
+def direct(cases: list[dict[str, Any]]) -> float:
+    """Accuracy by transformers itself, one text at a time."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = str(MODELS / "classification")
+    model, tokenizer = AutoModelForSequenceClassification.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        logits = [model(**tokenizer(case["text"], return_tensors="pt")).logits[0] for case in cases]
+    said = [model.config.id2label[int(row.argmax())] for row in logits]
+    return float(np.mean([label == case["label"] for label, case in zip(said, cases, strict=True)]))
+
+
+class TestTasks:
+    @pytest.mark.parametrize("model", METRICS)
+    def test_a_head_is_run_from_its_folder_to_a_decision(self, project: Bench, model: str) -> None:
+        """Against a parent that reads a few tokens of each text it passes, and that one does not against it."""
+        cases = draw(model, 80, 11)
+        project.suite("multiple-choice" if model == "choice" else model, cases, METRICS[model])
+        release(project.root, "whole", model)
+        release(
+            project.root, "cut", model, f"[input]\nmax_length = {6 if model in ('choice', 'classification') else 12}\n"
+        )
+        found = harness.run("s", candidate="whole", parent="cut")
+        assert found.decision.outcome is Outcome.PASS and found.bundle is not None
+        assert (found.counts.failed, found.counts.missing, found.counts.truncated) == (0, 0, 0)
+        assert project.values(found) != project.values(found, "parent")
+        back = harness.run("s", candidate="cut", parent="whole")
+        assert back.counts.truncated > 0 and back.decision.outcome is not Outcome.PASS
+        if model == "classification":
+            assert project.values(found)["accuracy"] == pytest.approx(direct(cases))
+
+    def test_two_texts_are_alike_by_a_bi_encoder(self, project: Bench) -> None:
+        pairs = [
+            ("the parcel is late", "where is my parcel", 4.0), ("i want a refund", "how do i get a refund", 5.0),
+            ("the parcel is late", "how do i get a refund", 1.0), ("where is the dock", "my password is lost", 0.0),
+        ]  # fmt: skip
+        cases = [{"id": f"c{i}", "text_a": a, "text_b": b, "value": v} for i, (a, b, v) in enumerate(pairs * 6)]
+        project.suite("similarity", cases, ["spearman"])
+        release(project.root, "one", "bi")
+        found = harness.run("s", candidate="one", parent="none")
+        assert project.values(found)["spearman"] > 0.5 and found.counts.failed == 0
+
+
+class TestLabels:
+    def test_a_head_with_other_labels_than_the_data_is_refused_with_both(self, project: Bench) -> None:
+        project.suite("classification", draw("classification", 80, 11), ["accuracy"])
+        names = '["BILLING", "POST", "ACCOUNT", "RETURNS"]'
+        release(project.root, "other", "classification", f"[output]\nlabels = {names}\n")
+        with pytest.raises(Misconfigured, match="'POST'"):
+            harness.run("s", candidate="other", parent="none")
+
+    def test_outputs_are_taken_from_the_store_under_another_threshold_alone(self, project: Bench, monkeypatch) -> None:
+        """Another way of decoding makes other outputs."""
+
+        for name, extra in {"a": "", "b": 'pieces = "mean"\n', "c": 'decoder = "constrained"\n'}.items():
+            release(project.root, name, "entity", f"[output]\n{extra}")
+        keys = {scores_key(open_release(project.root / "releases" / name)) for name in "abc"}
+        assert len(keys) == 3
