@@ -6,6 +6,7 @@ Bounds by hand: Clopper-Pearson for 0 of n at 95 % is 1 - .025 ** (1/n), for n o
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -136,8 +137,8 @@ class TestUndefined:
     """A metric may have no value on cases that are all scored: a recall where nobody has the class."""
 
     # The class is found in every other of the first forty cases; none of the last forty is of it.
-    SOME = [1.0, 0.0] * 20 + [-1.0] * 40
-    SLICES = {"here": range(40), "nowhere": range(40, 80)}
+    SOME: ClassVar = [1.0, 0.0] * 20 + [-1.0] * 40
+    SLICES: ClassVar = {"here": range(40), "nowhere": range(40, 80)}
 
     @pytest.mark.parametrize("rule", [
         Rule(id="rule", kind="no-worse", metric=RECALL, slice="nowhere", margin=0.02),
