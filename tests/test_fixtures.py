@@ -16,6 +16,7 @@ KINDS = {
     "bi": SentenceTransformer, "late": MultiVectorEncoder, "sparse": SparseEncoder, "causal": SentenceTransformer,
     "cross": CrossEncoder,
 }  # fmt: skip
+HEADS = ("classification", "multilabel", "regression", "entity", "answer", "choice")
 MOST = 1_000_000
 
 
@@ -44,7 +45,7 @@ class TestFiles:
         there = [path for path in MODELS.rglob("*") if path.is_file() and path.name != "digests.json"]
         assert {path.relative_to(MODELS).as_posix(): file_digest(path) for path in there} == known
 
-    @pytest.mark.parametrize("name", KINDS)
+    @pytest.mark.parametrize("name", [*KINDS, *HEADS])
     def test_a_model_is_small_and_in_float32(self, name: str) -> None:
         """Below a megabyte, its largest file the weights."""
         from safetensors.torch import load_file

@@ -57,7 +57,7 @@ def opened(tmp_path: Path) -> Callable[..., Release]:
     def make(model: str, extra: str = "", name: str = "one") -> Release:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        kind = model if model in ("bi", "cross", "late", "sparse") else "head"
+        kind = "bi" if model == "causal" else model if model in ("bi", "cross", "late") else "head"
         source = json.dumps(f"path:{MODELS / model}")
         (folder / "release.toml").write_text(
             f'schema = "harness.release.v1"\nname = "{name}"\ninteraction = "{kind}"\n[model]\nsource = {source}\n'
@@ -97,6 +97,18 @@ class TestFit:
                 else:
                     with pytest.raises(Misconfigured, match=f"a {model} release in a suite of {task}"):
                         require_fit({"candidate": opened(model)}, definition(task))
+
+    def test_two_encoders_are_not_one_likeness(self, opened, tmp_path: Path) -> None:
+        """Which text stands first would decide."""
+        for name, model in {"one": "bi", "two": "causal"}.items():
+            opened(model, name=name)
+        (tmp_path / "pair").mkdir()
+        (tmp_path / "pair" / "release.toml").write_text(
+            'schema = "harness.release.v1"\nname = "pair"\ninteraction = "bi"\n'
+            '[pair]\nquery = "one"\ndocument = "two"\n'
+        )
+        with pytest.raises(Misconfigured, match="an encoder for each side"):
+            require_fit({"candidate": open_release(tmp_path / "pair")}, definition("similarity"))
 
     @pytest.mark.parametrize(
         ("model", "extra", "found"),

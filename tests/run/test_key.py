@@ -62,7 +62,7 @@ def scores(meant: dict[str, Any], parts: dict[str, dict[str, Any]] | None = None
 class TestScoresKey:
     @pytest.mark.parametrize("kind", ["tied", "untied", "late", "cross", "head", "span", "recorded"])
     def test_every_field_up_to_the_raw_score_changes_it_and_no_later_one(self, kind: str) -> None:
-        """All of the map, one by one; a decoder, which makes an output of scores, is none of the later ones."""
+        """All of the map, one by one; what makes an output of scores, as a decoder does, is none of the later ones."""
         whole = complete(kind)
         before, steps = scores(whole), HEAD_STEPS if whole["interaction"]["kind"] == "head" else STEPS
         later = {Kind.CALIBRATED, Kind.DECISION, None}

@@ -112,6 +112,16 @@ class TestOtherHeads:
         assert meaning.towers["pair"].input.template == "pair"
         assert meaning.towers["pair"].artifact.head is not None
 
+    def test_how_rows_become_tags_and_answers_is_said(self, head):
+        """The first piece, and thirty tokens, unless release.toml says otherwise; neither of other heads."""
+        manifest = described(head())
+        assert (manifest.meaning.output.pieces, manifest.meaning.output.longest) == ("first", None)
+        assert manifest.evidence.sources["output.pieces"] == "library"
+        said = described(head(extra='[output]\npieces = "mean"\n'))
+        assert said.meaning.output.pieces == "mean" and said.evidence.sources["output.pieces"] == "declared"
+        span = described(head("BertForQuestionAnswering", 2, group="qa_outputs")).meaning.output
+        assert (span.pieces, span.longest) == (None, 30)
+
     def test_a_choice_is_scored_by_one_number_each(self, head):
         """However many there are."""
         meaning = described(head("BertForMultipleChoice", 1)).meaning
