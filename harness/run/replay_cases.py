@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -14,7 +13,10 @@ from harness.output.task import Number, Scores, Span, Tags, TaskOutput
 from harness.release.definition import Recorded
 from harness.release.open import Release
 from harness.run.output import Executed, Remark
+from harness.run.replay_conll import read_conll_tags
+from harness.run.replay_squad import read_squad_predictions
 from harness.suite.case import Case, Suite
+from harness.suite.formats.conll import ColumnFile
 
 BY_KEY = {"logits": ("logit",), "probabilities": ("probability",), "tags": ("tags",)}
 """The score types under which a key may stand; any may be beside the others."""
@@ -51,7 +53,7 @@ def replay_cases(release: Release, suite: Suite) -> Executed:
         raise TypeError(f"release {release.name} is not recorded")
     cases = {case.id: case for case in suite.cases}
     labels: list[str] = []
-    read = READERS[recorded.format](release.outputs, recorded, suite, labels)
+    read = READERS[recorded.format](release, recorded, suite, labels)
     found: dict[str, Read] = {}
     strangers: list[str] = []
     for case_id, one in read:
@@ -74,11 +76,11 @@ def replay_cases(release: Release, suite: Suite) -> Executed:
     )
 
 
-def _jsonl(path: Path, recorded: Recorded, suite: Suite, labels: list[str]) -> Iterator[tuple[str, Read]]:
+def _jsonl(release: Release, recorded: Recorded, suite: Suite, labels: list[str]) -> Iterator[tuple[str, Read]]:
     task = suite.definition.task
     keys = KEYS[task]
     choices = {case.id: case.inputs["choices"] for case in suite.cases} if task == "multiple-choice" else {}
-    for entry in read_objects(path, constants=True):
+    for entry in read_objects(release.folder / recorded.path, constants=True):
         case_id = entry.keys.get("id")
         named = [key for key in keys if key in entry.keys]
         if not isinstance(case_id, str) or len(named) != 1:
@@ -104,8 +106,37 @@ def _jsonl(path: Path, recorded: Recorded, suite: Suite, labels: list[str]) -> I
             yield case_id, Read(_labelled(entry, key, labels), entry.place)
 
 
-Reader = Callable[[Path, Recorded, Suite, list[str]], Iterator[tuple[str, Read]]]
-READERS: Mapping[str, Reader] = {"jsonl": _jsonl}
+def _conll(release: Release, recorded: Recorded, suite: Suite, labels: list[str]) -> Iterator[tuple[str, Read]]:
+    """Tags in columns, the sentences in the order of the cases; the tokens stand where the suite's own files have them,
+    or first.
+    """
+    source = suite.definition.source
+    tokens = source.columns.tokens if source.format == "conll" else None
+    file = ColumnFile(
+        release.folder / recorded.path,
+        tokens if isinstance(tokens, int) else 1,
+        -1 if recorded.column is None else recorded.column,
+        tab=source.separator == "tab",
+        comments=source.comments,
+    )
+    for case_id, one in read_conll_tags(file, {case.id: _tokens(case) for case in suite.cases}).items():
+        yield case_id, Read(Tags(one.tags), one.place)
+
+
+def _squad(release: Release, recorded: Recorded, suite: Suite, labels: list[str]) -> Iterator[tuple[str, Read]]:
+    path = release.folder / recorded.path
+    odds = None if recorded.null_scores is None else release.folder / recorded.null_scores
+    for case_id, span in read_squad_predictions(path, odds).items():
+        yield case_id, Read(span, Place(path, 1))
+
+
+def _tokens(case: Case) -> tuple[str, ...]:
+    return tuple(case.inputs["tokens"])
+
+
+Reader = Callable[[Release, Recorded, Suite, list[str]], Iterator[tuple[str, Read]]]
+READERS: Mapping[str, Reader] = {"jsonl": _jsonl, "conll": _conll, "squad": _squad}
+OF_TASK = {"conll": "entity", "squad": "answer"}
 
 
 def _labelled(entry: Entry, key: str, labels: list[str]) -> Scores:
@@ -219,10 +250,11 @@ def settled(case: Case, output: TaskOutput) -> CaseOutput:
 
 def require_recorded(recorded: Recorded, task: str) -> None:
     """Raises Misconfigured for a format, or a kind of score, that says nothing of the task's cases."""
-    if recorded.format not in READERS:
+    formats = [format for format in READERS if OF_TASK.get(format, task) == task]
+    if recorded.format not in formats:
         raise Misconfigured(
             "[recorded] format", found=f"{recorded.format!r} in a suite of {task}",
-            expected=f"one of {', '.join(READERS)}", mend="Record the outputs as JSON Lines.",
+            expected=f"one of {', '.join(formats)}", mend="Record the outputs as JSON Lines.",
         )  # fmt: skip
     if recorded.score_type == "squared-l2":
         raise Misconfigured(

@@ -1,6 +1,8 @@
 """Tasks without a corpus, from recorded outputs to a decision, against referees that never saw this code."""
 
 import json
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -394,3 +396,28 @@ class TestAnswers:
         assert (values["exact_match[answerable]"], values["exact_match[unanswerable]"]) == (1.0, 0.0)
         assert bench.values(found)["answer_f1"] == pytest.approx(2 / 3 * answerable[40:].mean())
         assert found.decision.outcome is Outcome.FAIL
+
+    def test_squads_own_files_give_squads_own_figures(self, bench: Bench, shared_data: Callable[[str], Path]) -> None:
+        """1,190 questions in SQuAD's form, answers in the form that its script reads, from the files to the answer."""
+        folder = shared_data("xquad_en")
+        expected = json.loads((folder / "qa_xquad_en_expected.json").read_text())
+        suite = bench.root / "suites" / "xquad"
+        suite.mkdir()
+        shutil.copy(folder / "xquad.en.json", suite / "data.json")
+        (suite / "suite.toml").write_text(
+            'schema = "harness.suite.v1"\nname = "xquad"\ntask = "answer"\n'
+            'source = { format = "squad", path = "data.json" }\n[metrics]\nprimary = "exact_match"\n'
+            'report = ["exact_match", "answer_f1"]\n[uncertainty]\ndraws = 1000\n'
+            '[[rules]]\nid = "floor"\nkind = "at-least"\nmetric = "exact_match"\nvalue = 0.5\n'
+        )
+        harness.freeze("xquad")
+        release = bench.root / "releases" / "toy"
+        release.mkdir()
+        shutil.copy(folder / "qa_xquad_en_predictions.json", release / "out.json")
+        (release / "release.toml").write_text(
+            'schema = "harness.release.v1"\nname = "toy"\ninteraction = "recorded"\n[recorded]\n'
+            'format = "squad"\npath = "out.json"\nscore_type = "value"\n'
+        )
+        values = bench.values(harness.run("xquad", candidate="toy", parent="none"))
+        assert 100 * values["exact_match"] == pytest.approx(expected["exact"], abs=1e-9)
+        assert 100 * values["answer_f1"] == pytest.approx(expected["f1"], abs=1e-9)
