@@ -73,7 +73,8 @@ class Source(BaseModel):
     stands between a table's columns, `quotes` says whether quotes enclose some, `header` whether the first line names
     them; `surplus`, what becomes of cells beyond them. `attributes`: which columns without a name are attributes, and
     what they are called. `between` stands between the labels of one cell; without it they are a JSON list. `comments`
-    begins the lines of columns that are none. `task`: of MTEB's tasks, the one that is meant, and `subset` of its data.
+    begins the lines of columns that are none. `task`: of MTEB's tasks, the one that is meant; `subset` of its data;
+    `revision` of these, where their folder does not say it.
     """
 
     model_config = Strict
@@ -93,6 +94,7 @@ class Source(BaseModel):
     comments: Text | None = None
     task: Text | None = None
     subset: Text | None = None
+    revision: Text | None = None
 
 
 class CandidateLists(BaseModel):

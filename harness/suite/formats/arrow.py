@@ -131,7 +131,7 @@ def _rows(path: Path, names: Sequence[str], batches: Iterator["pa.RecordBatch"])
                 part = batch.slice(start, ROWS)
                 for cells in zip(*(part.column(name).to_pylist() for name in names), strict=True):
                     number += 1
-                    yield [_plain(each, Place(path, number)) for each in cells]
+                    yield [plain(each, Place(path, number)) for each in cells]
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def _holds_bytes(kind: "pa.DataType") -> bool:
     return any(_holds_bytes(kind.field(i).type) for i in range(kind.num_fields))
 
 
-def _plain(value: object, where: Place) -> JsonValue:
+def plain(value: object, where: Place) -> JsonValue:
     """A cell as JSON would say it: dates and decimals as text, NaN as null."""
     match value:
         case str():
@@ -169,28 +169,26 @@ def _plain(value: object, where: Place) -> JsonValue:
         case None | bool() | int():
             return value
         case list() | tuple():
-            return [_plain(each, where) for each in value]
+            return [plain(each, where) for each in value]
         case dict():
-            return {str(name): _plain(each, where) for name, each in value.items()}
+            return {str(name): plain(each, where) for name, each in value.items()}
     return str(value)
 
 
 def _classes(features: JsonValue) -> dict[str, tuple[str, ...]]:
     if not isinstance(features, dict):
         return {}
-    named = {name: _class_names(feature) for name, feature in features.items()}
+    named = {name: class_names(feature) for name, feature in features.items()}
     return {name: names for name, names in named.items() if names}
 
 
-def _class_names(feature: JsonValue) -> tuple[str, ...]:
+def class_names(feature: JsonValue) -> tuple[str, ...]:
     """The names of a ClassLabel, or of the members of a list of them."""
     if isinstance(feature, list) and len(feature) == 1:
-        return _class_names(feature[0])
+        return class_names(feature[0])
     if not isinstance(feature, dict):
         return ()
-    return (
-        _names(feature.get("names")) if feature.get("_type") == "ClassLabel" else _class_names(feature.get("feature"))
-    )
+    return _names(feature.get("names")) if feature.get("_type") == "ClassLabel" else class_names(feature.get("feature"))
 
 
 def _names(value: JsonValue) -> tuple[str, ...]:

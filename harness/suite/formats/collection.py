@@ -60,11 +60,12 @@ class JudgementRow:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Everything a format's files say, in file order."""
+    """Everything a format's files say, in file order. `revision`: of the data, where their format pins one."""
 
     documents: tuple[Document, ...]
     queries: tuple[QueryRow, ...]
     judgements: tuple[JudgementRow, ...]
+    revision: str | None = None
 
 
 def read_documents(path: Path, id_keys: Sequence[str]) -> tuple[Document, ...]:
@@ -76,7 +77,7 @@ def read_documents(path: Path, id_keys: Sequence[str]) -> tuple[Document, ...]:
     lines: dict[str, int] = {}
     for entry in _entries(path, id_keys):
         identifier = text_of(entry, "_id")
-        _once(identifier, "document", entry.place, lines)
+        once(identifier, "document", entry.place, lines)
         title = "" if entry.keys.get("title") is None else text_of(entry, "title")
         documents.append(Document(identifier, f"{title} {text_of(entry, 'text')}".strip()))
     return tuple(documents)
@@ -88,7 +89,7 @@ def read_queries(path: Path, id_keys: Sequence[str]) -> tuple[QueryRow, ...]:
     lines: dict[str, int] = {}
     for entry in _entries(path, id_keys):
         identifier = text_of(entry, "_id")
-        _once(identifier, "case", entry.place, lines)
+        once(identifier, "case", entry.place, lines)
         further = {key: value for key, value in entry.keys.items() if key not in ("_id", "text")}
         queries.append(QueryRow(identifier, text_of(entry, "text"), further, entry.place))
     return tuple(queries)
@@ -151,7 +152,8 @@ def _two_columns(line: Line) -> Entry:
     return Entry(line.place, {"_id": columns[0], "text": columns[1]})
 
 
-def _once(identifier: str, what: str, where: Place, lines: dict[str, int]) -> None:
+def once(identifier: str, what: str, where: Place, lines: dict[str, int]) -> None:
+    """Raises Misconfigured for an ID that is blank or among `lines`, else puts it there with its line."""
     checked_id(identifier, where)
     if identifier in lines:
         refuse(

@@ -39,9 +39,13 @@ GOLD: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ExampleFiles:
-    """The files of the cases, in the order in which they are read."""
+    """The files of the cases, in the order in which they are read. A format that reads a folder as a whole has it, and
+    the splits that `[cases] role` names.
+    """
 
     paths: tuple[Path, ...]
+    folder: Path | None = None
+    splits: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[Path, ...]:
@@ -76,11 +80,12 @@ class ExampleRow:
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Everything a format's files say, in file order. `labels`: every label that the data may give, in their order;
-    None where the format does not say.
+    None where the format does not say. `revision`: of the data, where their format pins one.
     """
 
     rows: tuple[ExampleRow, ...]
     labels: tuple[str, ...] | None = None
+    revision: str | None = None
 
 
 def locate(base: Path, source: Source, mapped: Sequence[str]) -> ExampleFiles:
