@@ -253,8 +253,8 @@ def _undefined(cell: Cell) -> str | None:
         return None
     whose = "both sides" if len(lacking) == 2 else f"the {lacking[0]}'s side"
     return (
-        f"{cell.metric} is undefined on {whose} here, though {cell.candidate.n_scored} cases are scored: a class has no "
-        "gold or no prediction, say, or a side is constant"
+        f"{cell.metric} is undefined on {whose} here, though {cell.candidate.n_scored} cases are scored: a class has "
+        "no gold or no prediction, say, or a side is constant"
     )
 
 

@@ -97,7 +97,8 @@ class Suite:
 
     `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes. `candidates` by
     case, each case's in the order of their file; None where the whole corpus is searched. `labels`: every label that
-    the data may give, in their order; None where the task has none.
+    the data may give, in their order; None where the task has none. `revision`: of the data, where their format pins
+    one.
     """
 
     definition: SuiteDefinition
@@ -110,3 +111,4 @@ class Suite:
     warnings: tuple[str, ...]
     candidates: Mapping[str, tuple[Candidate, ...]] | None = None
     labels: tuple[str, ...] | None = None
+    revision: str | None = None

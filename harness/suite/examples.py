@@ -53,6 +53,7 @@ def assembled(
             *group_warnings(rows, kept, definition.cases.group),
         ),
         labels=_labels(folder, definition, task, rows, read.labels),
+        revision=read.revision,
     )  # fmt: skip
 
 

@@ -98,6 +98,7 @@ def freeze(suite: Suite, members: Members) -> Lock:
         grades=tuple(grades),
         top_grade=max([0, *grades]),
         label_schema=suite.labels,
+        revision=suite.revision,
         identifiers=Identifiers(near_equal_count=suite.counts.near_equal_ids),
         dropped=Dropped(
             dangling=suite.counts.dangling_dropped,

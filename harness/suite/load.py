@@ -16,7 +16,7 @@ from harness.suite.candidates import Candidates, read_candidates
 from harness.suite.case import Case, Counts, Document, Judgement, Suite
 from harness.suite.definition import RANKED, SuiteDefinition
 from harness.suite.examples import assembled
-from harness.suite.formats import beir, conll, jsonl, squad, table, trec
+from harness.suite.formats import beir, conll, jsonl, mteb, mteb_collection, squad, table, trec
 from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow
 from harness.suite.formats.example import CaseTask, ExampleFiles
 from harness.suite.identifier import near_equal, near_equal_warnings
@@ -25,8 +25,8 @@ from harness.suite.role import assign_groups, assign_roles, check_groups, group_
 
 DEFINITION = "suite.toml"
 # Of a corpus with queries, and of cases by themselves.
-COLLECTIONS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec}
-EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl, "table": table, "conll": conll, "squad": squad}
+COLLECTIONS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec, "mteb": mteb_collection}
+EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl, "table": table, "conll": conll, "squad": squad, "mteb": mteb}
 
 
 def load(folder: Path) -> Suite:
@@ -167,6 +167,7 @@ def _assembled(
         counts=counts,
         warnings=tuple(warnings),
         candidates=None if given is None else given.by_case,
+        revision=read.revision,
     )
 
 

@@ -44,7 +44,7 @@ class Lock(BaseModel):
     `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
     group, judgements, the texts of judged documents and candidates, or inputs and gold. `slices` holds case IDs of
     every role, in suite order. `candidates`: document IDs by case; None where the whole corpus is searched.
-    `label_schema`: every label that the data may give.
+    `label_schema`: every label that the data may give. `revision`: of the data, where their format pins one.
     """
 
     model_config = Strict
@@ -62,6 +62,7 @@ class Lock(BaseModel):
     grades: tuple[int, ...]
     top_grade: int
     label_schema: tuple[str, ...] | None
+    revision: str | None = None
     identifiers: Identifiers
     dropped: Dropped
     window_parents: dict[str, str]

@@ -92,7 +92,7 @@ def _mteb(connection: Connection, place: Place, found: Answer, lock: Lock) -> Na
         scores: dict[str, Json] = {_mteb_name(parse(name)): value for name, value in values.items()}
         result: dict[str, Json] = {
             "task_name": lock.definition.source.task or found.suite,
-            "dataset_revision": lock.definition.revision or found.suite_digest,
+            "dataset_revision": lock.revision or lock.definition.revision or found.suite_digest,
             "mteb_version": None,
             "scores": {"test": [{"hf_subset": "default", "languages": [], "main_score": values[primary], **scores}]},
             "evaluation_time": None,
