@@ -12,7 +12,7 @@ from harness.suite.formats.example import GOLD, CaseTask, ExampleRow, Examples
 from harness.suite.identifier import near_equal, near_equal_warnings
 from harness.suite.role import assign_groups, assign_roles, check_groups, group_warnings
 
-LABELLED = ("classification", "multilabel")
+LABELLED = ("classification", "multilabel", "entity")
 
 
 def assembled(
@@ -75,7 +75,7 @@ def _without_ungiven(
 def _labels(
     folder: Path, definition: SuiteDefinition, task: CaseTask, rows: Sequence[ExampleRow], read: tuple[str, ...] | None
 ) -> tuple[str, ...] | None:
-    """The labels as suite.toml declares them, as the format does, or those that are given, by name."""
+    """The labels (of tags, the types) as suite.toml declares them, as the format does, or those given, by name."""
     if task not in LABELLED:
         return None
     given: dict[str, ExampleRow] = {}
@@ -95,7 +95,11 @@ def _labels(
 
 
 def _given(row: ExampleRow) -> Iterator[str]:
-    if row.gold is not None:
+    if row.gold is None:
+        return
+    if row.gold.tags is not None:
+        yield from (tag.partition("-")[2] for tag in row.gold.tags if "-" in tag)
+    else:
         yield from (row.gold.label,) if row.gold.label is not None else row.gold.labels or ()
 
 

@@ -45,10 +45,10 @@ def check(definition: SuiteDefinition, path: Path) -> None:
         )  # fmt: skip
     if definition.labels is not None:
         _unique(path, [(("labels",), label) for label in definition.labels])
-        if definition.task not in ("classification", "multilabel"):
+        if definition.task not in ("classification", "multilabel", "entity"):
             raise Misconfigured(
                 place(path, "labels"), found=f"`labels` of a {definition.task} suite",
-                expected="labels of classification or multilabel", mend="Take `labels` out.",
+                expected="labels of classification, multilabel or entity", mend="Take `labels` out.",
             )  # fmt: skip
     try:
         canonical_json(definition.model_dump(mode="json"))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from harness.suite.lock import Lock
 from harness.verb.measure import Measured, keep_values, metric_names, zero_for_missing
 from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
+from harness.verb.task.entities import judge_entities, types_of
 from harness.verb.task.labels import judge_classes, judge_sets
 from harness.verb.task.numbers import judge_pairs, judge_values
 from harness.verb.task.side import Asked, Judged
@@ -29,6 +31,7 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
     "similarity": judge_pairs,
     "multiple-choice": judge_choices,
     "answer": judge_answers,
+    "entity": judge_entities,
 }
 
 
@@ -41,15 +44,13 @@ def measure_task(
     gold = golds(connection, suite_digest)
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
-    beyond = sorted({name for each in outputs.values() for name in each.labels} - set(labels))
     ids = gold.case_ids.tolist()
     within = {name: set(members) for name, members in lock.slices.items()}
     slices = {"all": np.ones(len(ids), dtype=bool)} | {
         name: np.array([case in members for case in ids], dtype=bool) for name, members in within.items()
     }
-    found = {}
-    for side, release in releases.items():
-        asked = Asked(
+    every = {
+        side: Asked(
             gold=gold,
             said=outputs[side],
             roles=np.array(lock.roles, dtype=object),
@@ -57,13 +58,23 @@ def measure_task(
             policy=lock.definition.metrics.policy,
             meaning=json.loads(release.meaning),
             labels=labels,
-            beyond=tuple(beyond),
         )
+        for side, release in releases.items()
+    }
+    own = types_of if lock.definition.task == "entity" else _labels_of
+    beyond = tuple(sorted({name for asked in every.values() for name in own(asked)} - set(labels)))
+    found = {}
+    for side, release in releases.items():
+        asked = replace(every[side], beyond=beyond)
         judged = JUDGES[lock.definition.task](asked, metric_names(lock))
         values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
         _keep(connection, run, side, release.release, asked, judged, values)
         found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
     return found
+
+
+def _labels_of(asked: Asked) -> set[str]:
+    return set(asked.said.labels)
 
 
 def _settled(found: Contribution, lock: Lock) -> Contribution:

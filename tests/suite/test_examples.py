@@ -112,6 +112,13 @@ class TestGold:
         assert refusal.value.subject.endswith("cases.jsonl line 2")
         assert told in f"{refusal.value.found}; {refusal.value.expected}"
 
+    def test_a_key_may_be_called_otherwise_but_not_twice(self, cases: Cases) -> None:
+        source = 'source = { format = "jsonl", path = "cases.jsonl", columns = { text = "sentence" } }\n'
+        row = {"sentence": "t", "label": "A"}
+        assert load(cases("classification", row, more=source)).cases[0].inputs == {"text": "t"}
+        with pytest.raises(Misconfigured, match="both `sentence`"):
+            load(cases("classification", {**row, "text": "u"}, more=source))
+
     def test_a_choice_may_be_named(self, cases: Cases) -> None:
         assert load(cases("multiple-choice", {**GOOD["multiple-choice"], "label": "y"})).cases[0].gold == Gold(choice=1)
 

@@ -29,6 +29,12 @@ def _rows(files: ExampleFiles, columns: Columns, task: CaseTask) -> Iterator[Exa
     renamed = {str(key): name for name, key in columns.model_dump(exclude_none=True).items()}
     for path in files.paths:
         for entry in read_objects(path):
+            for key, name in renamed.items():
+                if key != name and name not in renamed and {key, name} <= entry.keys.keys():
+                    refuse(
+                        entry.place, f"both `{key}`, which `columns` call {name}, and `{name}`", f"one {name} a case",
+                        "Rename or remove one of the two.",
+                    )  # fmt: skip
             yield case_of(Entry(entry.place, {renamed.get(key, key): value for key, value in entry.keys.items()}), task)
 
 
