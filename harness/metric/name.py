@@ -200,7 +200,9 @@ def _task_metric(text: str, base: str, label: str | None) -> MetricName:
         near = get_close_matches(label, parts, n=1)
         found = f"{base} has no part {label!r}" if parts else f"{base} is not of one label"
         raise _refusal(text, found, f"{base}[{near[0]}]" if near else base)
-    if TASK_METRICS[base].label and not label:
+    if TASK_METRICS[base].label == "optional" and label == "":
+        raise _refusal(text, "no label stands in the brackets", base)
+    if TASK_METRICS[base].label is True and not label:
         raise _refusal(text, f"{base} needs an average or a label", f"{base}_macro")
     return MetricName(base, label=label)
 
@@ -253,7 +255,7 @@ def _literal(written: str) -> object:
 def _nearest(text: str) -> str:
     """The right spelling that lies nearest to a wrong one, with its cutoff where it has one."""
     plain = text.lower().removeprefix("neg_")
-    whole = [name for name, metric in TASK_METRICS.items() if not metric.label]
+    whole = [name for name, metric in TASK_METRICS.items() if metric.label is not True]
     if near := get_close_matches(plain, whole, n=1, cutoff=0.85):
         return near[0]
     known = {name.lower(): name for name in METRICS} | {alias.lower(): base for alias, base in ALIASES.items()}
@@ -262,7 +264,7 @@ def _nearest(text: str) -> str:
     close = get_close_matches(stem, known, n=1, cutoff=0.5)
     if not close:
         ranking = (name + ("@10" if METRICS[name].cutoff == "required" else "") for name in METRICS)
-        others = (name + ("[LABEL]" if metric.label else "") for name, metric in TASK_METRICS.items())
+        others = (name + ("[LABEL]" if metric.label is True else "") for name, metric in TASK_METRICS.items())
         return "one of " + ", ".join([*ranking, *others])
     right = known[close[0]]
     if right in TASK_METRICS:

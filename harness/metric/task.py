@@ -1,5 +1,5 @@
-"""Names of the metrics of labels, numbers, choices and answers, scikit-learn's where it has one, each with what holds
-of it whatever the run.
+"""Names of the metrics of labels, numbers, choices, entities and answers, scikit-learn's where it has one, each with
+what holds of it whatever the run.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ class TaskMetric:
     """What is known of a metric beforehand.
 
     `tasks`: those whose outputs it reads. `form`: a mean of per-case values, a finish of summed rows, or a rank
-    statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets. `parts`:
-    the kinds of cases that it may be of alone, named there too.
+    statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets, or may be
+    ("optional") and is of all without them. `parts`: the kinds of cases that it may be of alone, named there too.
     """
 
     tasks: tuple[str, ...]
@@ -27,7 +27,7 @@ class TaskMetric:
     higher_is_better: bool = True
     lowest: float = 0.0
     highest: float = 1.0
-    label: bool = False
+    label: bool | Literal["optional"] = False
     parts: tuple[str, ...] = ()
 
     @property
@@ -41,6 +41,7 @@ LABELS = CLASSES + SETS
 VALUES = ("regression",)
 PAIRS = ("similarity",)
 CHOICES = ("multiple-choice",)
+ENTITIES = ("entity",)
 ANSWERS = ("answer",)
 QUESTIONS = ("answerable", "unanswerable")
 
@@ -78,6 +79,16 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     "pair_average_precision": TaskMetric(PAIRS, "rank"),
     "choice_accuracy": TaskMetric(CHOICES, "mean"),
     "choice_log_loss": TaskMetric(CHOICES, "mean", higher_is_better=False, highest=-log(CLIP)),
+    **{f"entity_{base}": TaskMetric(ENTITIES, "finish", label="optional") for base in ("f1", "precision", "recall")},
+    **{
+        f"entity_{base}_{average}": TaskMetric(ENTITIES, "finish")
+        for base in ("f1", "precision", "recall")
+        for average in ("macro", "weighted")
+    },
+    **{f"entity_{how}_f1": TaskMetric(ENTITIES, "finish") for how in ("partial", "type", "boundary")},
+    "sequence_accuracy": TaskMetric(ENTITIES, "mean"),
+    "token_accuracy": TaskMetric(ENTITIES, "finish"),
+    "illegal_sequences": TaskMetric(ENTITIES, "mean", higher_is_better=False, highest=inf),
     **{
         base: TaskMetric(ANSWERS, "mean", parts=QUESTIONS)
         for base in ("exact_match", "answer_f1", "best_exact_match", "best_answer_f1")

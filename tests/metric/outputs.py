@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.compare.form import statistic
-from harness.metric import answer, choice, classification, multilabel, regression, similarity
+from harness.metric import answer, choice, classification, entity, multilabel, regression, similarity
 from harness.metric.name import parse
+from harness.metric.tagged import tagged
 from harness.metric.task import TASK_METRICS
 from harness.output.case import OutputStatus
 from harness.output.contribution import Contribution
@@ -29,7 +30,11 @@ def names(task: str) -> list[str]:
     return [
         name
         for base, m in found.items()
-        for name in ([f"{base}[{c}]" for c in LABELS] if m.label else [base, *(f"{base}[{part}]" for part in m.parts)])
+        for name in (
+            *([base] if m.label is not True else []),
+            *([f"{base}[{c}]" for c in LABELS] if m.label else []),
+            *(f"{base}[{part}]" for part in m.parts),
+        )
     ]
 
 
@@ -72,6 +77,10 @@ class Raw:
             case "multiple-choice":
                 read = choice.chosen(ids(n), np.array(self.gold), self.scores, ok(n), kind="logit")
                 return choice.contribution(parse(name), read)
+            case "entity":
+                return entity.contribution(
+                    parse(name), tagged(ids(n), self.gold, labels, self.scores, ok(n), scheme="IOB2")
+                )
             case "answer":
                 answers, score, null_score = zip(*self.scores, strict=True)
                 there = [each is None or isinstance(each, str) for each in answers]
@@ -112,6 +121,11 @@ def raw(task: str, seed: int, n: int = 30) -> Raw:
         case "multiple-choice":
             sizes = rng.integers(2, 6, n)
             return Raw(task, [int(rng.integers(size)) for size in sizes], [rng.integers(0, 4, k) / 3 for k in sizes])
+        case "entity":
+            words = ["O", *(f"{prefix}-{c}" for prefix in "BI" for c in LABELS)]
+            gold = [[f"B-{c}" for c in LABELS], *([words[i] for i in row] for row in rng.integers(0, 5, (n - 1, 6)))]
+            tags = [[words[i] for i in row] for row in rng.integers(0, 9, (n, 6))]
+            return Raw(task, gold, [row[: len(held)] for row, held in zip(tags, gold, strict=True)])
         case "answer":
             words = ["the", "Rhine", "river", "in", "Basel", "an"]
             gold = [[" ".join(rng.choice(words, 1 + k)) for k in range(size)] for size in rng.integers(0, 4, n)]

@@ -1,4 +1,4 @@
-"""What holds of every metric of labels, numbers, pairs, choices and answers."""
+"""What holds of every metric of labels, numbers, pairs, choices, entities and answers."""
 
 from itertools import pairwise
 
@@ -15,7 +15,7 @@ from harness.output.value import CaseValues
 
 from .outputs import LABELS, Raw, names, raw
 
-TASKS = ("classification", "multilabel", "regression", "similarity", "multiple-choice", "answer")
+TASKS = ("classification", "multilabel", "regression", "similarity", "multiple-choice", "entity", "answer")
 EVERY = [(task, name) for task in TASKS for name in names(task)]
 LABELLED = [(task, name) for task, name in EVERY if task in TASKS[:2]]
 FORMS = {"mean": CaseValues, "finish": CaseRows, "rank": CaseRanks}
@@ -105,7 +105,8 @@ class TestNamesKeepTheirWord:
 
     @pytest.mark.parametrize("task", TASKS)
     @pytest.mark.parametrize(
-        "name", ["nDCG@10", "mae", "accuracy", "subset_accuracy", "pair_f1", "choice_accuracy", "exact_match"]
+        "name",
+        ["nDCG@10", "mae", "accuracy", "subset_accuracy", "pair_f1", "choice_accuracy", "entity_f1", "exact_match"],
     )
     def test_every_task_has_its_own_and_refuses_the_others(self, task, name):
         """It is no silent zero."""
@@ -119,7 +120,8 @@ class TestNamesKeepTheirWord:
     def test_no_scored_case_is_no_number(self, task):
         """Where every output is missing there is nothing to take a statistic of."""
         found = raw(task, 1)
-        none = Raw(task, found.gold, [np.full(np.shape(row), np.nan) for row in found.scores])
+        nothing = [None if task == "entity" else np.full(np.shape(row), np.nan) for row in found.scores]
+        none = Raw(task, found.gold, nothing)
         for name in names(task):
             brought = none.contribution(name)
             assert not brought.scored.any()
@@ -133,7 +135,7 @@ def _perfect(found: Raw) -> Raw:
             scores = [[99.0 if gold == c else -99.0 for c in LABELS] for gold in found.gold]
         case "multilabel":
             scores = [[99.0 if c in gold else -99.0 for c in LABELS] for gold in found.gold]
-        case "regression" | "similarity":
+        case "regression" | "similarity" | "entity":
             scores = found.gold
         case "answer":
             scores = [(gold[-1], 1.0, 0.0) if gold else (None, 0.0, 1.0) for gold in found.gold]

@@ -70,6 +70,8 @@ class TestSpelling:
         text = f"{base}[{label}]" if TASK_METRICS[base].label else base
         assert str(parse(text)) == text
         assert parse(text) == MetricName(base, label=label if TASK_METRICS[base].label else None)
+        if TASK_METRICS[base].label is not True:
+            assert parse(base) == MetricName(base)
 
     @pytest.mark.parametrize(
         "text",
@@ -81,6 +83,8 @@ class TestSpelling:
             "spearman", "kendall", "choice_accuracy", "exact_match", "exact_match[answerable]",
             "exact_match[unanswerable]", "answer_f1", "answer_f1[answerable]", "answer_f1[unanswerable]",
             "best_exact_match", "best_answer_f1",
+            "entity_f1", "entity_precision", "entity_recall", "entity_f1[PER]", "entity_f1_macro", "entity_partial_f1",
+            "sequence_accuracy", "token_accuracy", "illegal_sequences",
         ],
     )  # fmt: skip
     def test_every_name_of_the_contract_is_one(self, text):
@@ -205,6 +209,10 @@ class TestRefusal:
             ("exact_match[REFUND]", "exact_match"),
             ("answer_f1[unanswerble]", "answer_f1[unanswerable]"),
             ("best_f1", "best_answer_f1"),
+            ("entity_f1[]", "entity_f1"),
+            ("entity_f1_macro[PER]", "entity_f1_macro"),
+            ("entity_f1_micro", "entity_f1_macro"),
+            ("entity_f1@5", "entity_f1"),
         ],
     )
     def test_so_is_one_of_labels_or_numbers(self, text, right):
@@ -238,6 +246,8 @@ class TestKnownBeforehand:
             ("mae", False, "mean", float("inf")),
             ("r2", True, "finish", float("inf")),
             ("spearman", True, "rank", 2),
+            ("entity_f1[PER]", True, "finish", 1),
+            ("illegal_sequences", False, "mean", float("inf")),
         ],
     )
     def test_direction_form_and_how_far_it_can_fall(self, name, higher, form, span):
@@ -253,6 +263,7 @@ class TestKnownBeforehand:
             ("f1_macro", ("classification", "multilabel")),
             ("pearson", ("regression", "similarity")),
             ("choice_accuracy", ("multiple-choice",)),
+            ("entity_f1", ("entity",)),
         ],
     )
     def test_a_name_knows_the_tasks_whose_outputs_it_reads(self, name, tasks):
