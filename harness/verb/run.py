@@ -150,11 +150,14 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
 
 def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> None:
     """Before anything is kept: every label of the data must be among the model's. Raises Misconfigured with both."""
-    labels = frozen.lock.label_schema
-    if labels is None or not executed.labels:
+    labels, own = frozen.lock.label_schema, executed.labels
+    tags = release.manifest.meaning.output.labels
+    if frozen.lock.definition.task == "entity" and tags:
+        own = tuple(dict.fromkeys(tag.partition("-")[2] for tag in tags if "-" in tag))
+    if labels is None or not own:
         return
     try:
-        match_labels(labels, executed.labels, executed.named)
+        match_labels(labels, own, executed.named)
     except Misconfigured as refusal:
         raise Misconfigured(
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,

@@ -67,7 +67,6 @@ class TestWorstRegressions:
             ("P@5", "q-b", -0.75, "reset pasword"), ("P@5", "q-a", -0.25, "refund"), ("RR@10", "q-a", -0.5, "refund"),
         ]  # fmt: skip
 
-
     def test_of_a_loss_where_it_rose_most(self, empty: Store) -> None:
         """Of log_loss q-a rose by 1 and q-c by 2; q-b fell, which is a gain."""
         with empty.writing() as connection:

@@ -421,3 +421,79 @@ class TestAnswers:
         values = bench.values(harness.run("xquad", candidate="toy", parent="none"))
         assert 100 * values["exact_match"] == pytest.approx(expected["exact"], abs=1e-9)
         assert 100 * values["answer_f1"] == pytest.approx(expected["f1"], abs=1e-9)
+
+
+class TestEntities:
+    TOKENS = ("Ada", "Larkin", "rides", "to", "Linden", "Heights")
+    GOLD = ("B-NAME", "I-NAME", "O", "O", "B-PLACE", "I-PLACE")
+
+    def cases(self) -> list[dict[str, Any]]:
+        return [{"id": f"c{i}", "tokens": self.TOKENS, "tags": self.GOLD if i % 3 else ["O"] * 6} for i in range(N)]
+
+    def test_an_entity_is_right_only_as_a_whole(self, bench: Bench) -> None:
+        """A boundary that is one token short loses the entity, and half of its partial score."""
+        names = [
+            "entity_f1",
+            "entity_partial_f1",
+            "entity_type_f1",
+            "entity_f1[NAME]",
+            "token_accuracy",
+            "sequence_accuracy",
+        ]
+        bench.suite("entity", self.cases(), names)
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        short = {case: [*tags[:5], "O"] if tags[4] != "O" else tags for case, tags in good.items()}
+        bench.release("good", "tags", "tags", good)
+        bench.release("short", "tags", "tags", short)
+        found = harness.run("s", candidate="short", parent="good")
+        assert set(bench.values(found, "parent").values()) == {1.0}
+        assert bench.values(found) == pytest.approx({
+            "entity_f1": 0.5, "entity_partial_f1": 0.75, "entity_type_f1": 1.0, "entity_f1[NAME]": 1.0,
+            "token_accuracy": 8 / 9, "sequence_accuracy": 1 / 3,
+        })  # fmt: skip
+        assert found.decision.outcome is Outcome.FAIL
+
+    def test_illegal_tags_are_counted_where_a_rule_names_them(self, bench: Bench) -> None:
+        """An I- that nothing opened is no entity; the invariant over them is exact."""
+        rule = '[[rules]]\nid = "legal"\nkind = "invariant"\nmetric = "illegal"\nvalue = 0\n'
+        bench.suite("entity", self.cases(), ["entity_f1", "illegal_sequences"], margin=0.5, more=rule)
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        bench.release("good", "tags", "tags", good)
+        bench.release("bad", "tags", "tags", {**good, "c1": ["I-NAME", *self.GOLD[1:]]})
+        rules = {each.id: each for each in harness.run("s", candidate="bad", parent="good").decision.rules}
+        assert (rules["legal"].outcome, rules["legal"].value) == (Outcome.FAIL, 1)
+
+    def test_fewer_tags_than_tokens_are_o_and_more_have_failed(self, bench: Bench) -> None:
+        bench.suite("entity", self.cases(), ["entity_f1"])
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        bench.release("good", "tags", "tags", good)
+        bench.release("cut", "tags", "tags", {**good, "c1": good["c1"][:4], "c2": [*good["c2"], "O"]})
+        found = harness.run("s", candidate="cut", parent="good")
+        right = 2 * 80 - 1 - 2
+        assert bench.values(found)["entity_f1"] == pytest.approx(2 * right / (right + 2 * 79))
+        assert (found.counts.failed, found.decision.outcome) == (1, Outcome.FAIL)
+
+    def test_one_systems_tags_give_conllevals_figures(self, bench: Bench, shared_data: Callable[[str], Path]) -> None:
+        """1,287 sentences in columns, read strictly and as conlleval does; both stand beside the decided one."""
+        folder = shared_data("wnut17")
+        for reading, f1 in (("strict", 0.3730), ("conlleval", 0.3706)):
+            suite = bench.root / "suites" / reading
+            suite.mkdir()
+            shutil.copy(folder / "mic-cis.gold_pred.tsv", suite / "data.tsv")
+            (suite / "suite.toml").write_text(
+                f'schema = "harness.suite.v1"\nname = "{reading}"\ntask = "entity"\n'
+                'source = { format = "conll", path = "data.tsv", columns = { tokens = 1, tags = 2 }, '
+                'separator = "tab" }\n'
+                f'[metrics]\nprimary = "entity_f1"\npolicy = {{ reading = "{reading}" }}\n[uncertainty]\ndraws = 1000\n'
+                '[[rules]]\nid = "floor"\nkind = "at-least"\nmetric = "entity_f1"\nvalue = 0.1\n'
+            )
+            harness.freeze(reading)
+            release = bench.root / "releases" / f"mic-{reading}"
+            release.mkdir()
+            shutil.copy(folder / "mic-cis.gold_pred.tsv", release / "out.tsv")
+            (release / "release.toml").write_text(
+                f'schema = "harness.release.v1"\nname = "mic-{reading}"\ninteraction = "recorded"\n[recorded]\n'
+                'format = "conll"\npath = "out.tsv"\ncolumn = 3\nscore_type = "tags"\n'
+            )
+            found = harness.run(reading, candidate=f"mic-{reading}", parent="none")
+            assert bench.values(found)["entity_f1"] == pytest.approx(f1, abs=5e-5)

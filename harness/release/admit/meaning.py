@@ -171,7 +171,8 @@ def _threshold(meaning: Meaning) -> Iterator[str]:
 def _labels(meaning: Meaning) -> Iterator[str]:
     output = meaning.output
     if output.labels is None:
-        if output.kind in ("classes", "multilabel", "tags"):
+        # What a file of outputs calls its labels shows when it is read.
+        if output.kind in ("classes", "multilabel", "tags") and meaning.recording is None:
             yield f"no labels for {output.dimension} {output.kind}"
         return
     if len(output.labels) != output.dimension:

@@ -125,6 +125,6 @@ def _both_readings(asked: Asked, outputs: Tagged) -> Companion:
             (name, row.gold, row.predicted, row.right, number(row.precision), number(row.recall), number(row.f1))
         )
     return Companion(
-        "readings", "Two readings of the tags", f"Decided on: {reading}, {asked.policy.scheme}. conlleval lets an I- open "
-        "an entity.", ("reading", "gold", "predicted", "right", "precision", "recall", "f1"), tuple(rows),
+        "readings", "Two readings of the tags", f"Decided on: {reading}, {asked.policy.scheme}. conlleval lets an I- "
+        "open an entity.", ("reading", "gold", "predicted", "right", "precision", "recall", "f1"), tuple(rows),
     )  # fmt: skip
