@@ -103,12 +103,14 @@ class Raw:
 
 
 def raw(task: str, seed: int, n: int = 30) -> Raw:
-    """Outputs with ties, and with every class among the gold."""
+    """Outputs with ties, and with every class among the gold and the predictions."""
     rng = np.random.default_rng(seed)
     match task:
         case "classification":
             gold = [LABELS[i] for i in np.append(np.arange(4), rng.integers(0, 4, n - 4))]
-            return Raw(task, gold, rng.integers(-4, 5, (n, 4)) / 3)
+            scores = rng.integers(-4, 5, (n, 4)) / 3
+            scores[4:8] += 9 * np.eye(4)  # a class that is never predicted has no precision
+            return Raw(task, gold, scores)
         case "multilabel":
             held = rng.random((n, 4)) < 0.4
             held[0], held[1] = True, False
