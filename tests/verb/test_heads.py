@@ -23,7 +23,8 @@ EXTRA = {
 }
 METRICS = {
     "classification": ["accuracy", "f1_macro", "log_loss"], "multilabel": ["f1_micro", "subset_accuracy"],
-    "regression": ["mae", "spearman"], "entity": ["entity_f1", "sequence_accuracy"], "answer": ["exact_match", "answer_f1"], "choice": ["choice_accuracy"],
+    "regression": ["mae", "spearman"], "entity": ["entity_f1", "sequence_accuracy"],
+    "answer": ["exact_match", "answer_f1"], "choice": ["choice_accuracy"],
 }  # fmt: skip
 
 
