@@ -167,7 +167,7 @@ def _hold(release: Release, model: Any) -> None:
         {
             "numbers": int(model.num_labels),
             "activation": type(model.activation_fn).__name__.lower(),
-            "tokens tell their text": bool(model.tokenizer.is_fast),
+            "texts of tokens": "told" if model.tokenizer.is_fast else "none",
         },
-        {"numbers": meaning.output.dimension, "activation": meaning.score.activation, "tokens tell their text": True},
+        {"numbers": meaning.output.dimension, "activation": meaning.score.activation, "texts of tokens": "told"},
     )

@@ -3,7 +3,6 @@
 Their numbers become labels, tags or an answer in `head_output`; here they are as the model gives them.
 """
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens, width_of
 from harness.candidate.completeness import OF_HEADS
-from harness.candidate.open import keys, positions
+from harness.candidate.open import hold, keys, positions, room_for_text
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, said
-from harness.candidate.side import Features, Keys, Piece, padded
-from harness.errors import Misconfigured, NotAdmitted, Stopped
+from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
+from harness.errors import Misconfigured, Stopped
 from harness.release.manifest import Manifest, Tower
 from harness.release.open import Release
 
@@ -59,8 +58,7 @@ class HeadModel:
 
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
-        # The warning's advice, to pad while tokenizing, would pad all texts to one width.
-        self.tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
+        go_without_advice(self.tokenizer)
         self.max_length, self.width = tower.input.max_length, width
         self.widest = positions(loaded.model.config)
         self._cut, self._family = tower.input.truncation, tower.readout.family
@@ -69,7 +67,7 @@ class HeadModel:
         """SHA-256 of what is read, the parts apart."""
         first = sample.first if isinstance(sample.first, str) else "\x1f".join(sample.first)
         parts = [first] if sample.second is None else [first, sample.second]
-        return hashlib.sha256("\x1e".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+        return rendered_digest("\x1e".join(parts))
 
     def tokenise(self, samples: Sequence[Sample]) -> list[Tokens]:
         """Tokens of samples, cut at `max_length`."""
@@ -209,20 +207,11 @@ def open_head(folder: Path, tower: Tower) -> Loaded:
 
 def _hold(name: str, loaded: Loaded, manifest: Manifest, tower: Tower) -> None:
     """What was loaded against the release's meaning."""
-    words = "tokens with their words and characters"
     # Of choices there is one number each, whatever labels the configuration has.
-    choices = tower.readout.family == "choice-head"
-    expected = (manifest.meaning.output.dimension, words)
-    found = (1 if choices else int(loaded.model.num_labels), words if loaded.tokenizer.is_fast else "none")
-    if found != expected:
-        raise NotAdmitted(
-            f"release {name}", found="{} numbers, {}".format(*found), expected="{} numbers, {}".format(*expected),
-            mend="The installed library reads the folder otherwise; install the version it was made for.",
-        )  # fmt: skip
-    special = loaded.tokenizer.num_special_tokens_to_add(pair=tower.input.template != "single")
-    if tower.input.max_length <= special:
-        raise Misconfigured(
-            f"release {name}", found=f"max_length {tower.input.max_length}",
-            expected=f"more than the {special} special tokens of what it reads",
-            mend="Raise [input] max_length in release.toml.",
-        )  # fmt: skip
+    numbers = 1 if tower.readout.family == "choice-head" else int(loaded.model.num_labels)
+    hold(
+        f"release {name}",
+        {"numbers": numbers, "words of tokens": "told" if loaded.tokenizer.is_fast else "none"},
+        {"numbers": manifest.meaning.output.dimension, "words of tokens": "told"},
+    )
+    room_for_text(name, tower.input.max_length, loaded.tokenizer, pair=tower.input.template != "single")
