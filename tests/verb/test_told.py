@@ -15,7 +15,7 @@ from harness.verb.place import find_place
 from harness.verb.report import content
 
 from .conftest import Project
-from .test_task import LABELS, N, Bench, classes, labelled
+from .test_task import LABELS, Bench, N, classes, labelled
 
 QUALITIES = {"good": 2.0, "poor": 0.5}
 
