@@ -57,7 +57,9 @@ class Counts:
 class Answer:
     """A decided run. `metrics` is by side, slice and metric name, `deltas` by slice and metric name.
 
-    `reading` is how many runs had read these promotion outcomes, this one included.
+    `reading` is how many runs had read these promotion outcomes, this one included. `ranks`: whether documents of a
+    corpus are ranked. `losses`: metrics that are better when lower. `followed`: the metric by which a case is told to
+    have got worse or better, None where none has values by case.
     """
 
     run: str
@@ -73,6 +75,10 @@ class Answer:
     bundle: str | None = None
     reading: int = 1
     deltas: dict[str, dict[str, DeltaSummary]] = field(default_factory=dict)
+    task: str = "retrieval"
+    ranks: bool = True
+    losses: tuple[str, ...] = ()
+    followed: str | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:

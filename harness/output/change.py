@@ -13,8 +13,29 @@ class FirstAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a side's output of a case comes to in a task without a corpus, as one reads it; None where it has none.
+
+    `probability` is that of the predicted label or choice. `flags`: tied, clipped, …
+    """
+
+    said: str | None
+    probability: float | None
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A case's gold, None where nobody knows, and both sides' predictions; `parent` None in a run without one."""
+
+    gold: str | None
+    parent: Prediction | None
+    candidate: Prediction
+
+
+@dataclass(frozen=True, slots=True)
 class CaseChange:
-    """One promotion case whose value of one metric moved."""
+    """One promotion case whose value of one metric moved: what either side put first, or predicted."""
 
     case_id: str
     text: str
@@ -23,6 +44,7 @@ class CaseChange:
     candidate_value: float
     parent_first: FirstAnswer | None
     candidate_first: FirstAnswer | None
+    predicted: Predicted | None = None
 
 
 @dataclass(frozen=True, slots=True)

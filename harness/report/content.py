@@ -1,9 +1,11 @@
 """What a report says, before it has a form: typed results, read from the store, in the order a reader needs them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from harness.output.answer import Answer, DeltaSummary
 from harness.output.change import CaseChange, TransitionCount
+from harness.output.companion import Companion
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,12 @@ class MeaningChange:
 class Content:
     """Everything a report shows. `metrics` in the suite's order, the primary one first.
 
-    `primary_deltas`: per-case deltas of the primary metric over promotion, in suite order.
-    `limits`: the sentences that say what these intervals are conditional on.
+    `regressions`, `improvements` and `case_deltas`, these in suite order, are over promotion and by the metric that the
+    answer follows. `companions`: by side, what stands beside its metrics. `limits`: the sentences that say what these
+    intervals are conditional on.
     """
 
     answer: Answer
-    task: str
     primary: str
     metrics: tuple[str, ...]
     slices: tuple[SliceInfo, ...]
@@ -49,11 +51,12 @@ class Content:
     regressions: tuple[CaseChange, ...]
     improvements: tuple[CaseChange, ...]
     changes: tuple[MeaningChange, ...]
-    primary_deltas: tuple[float, ...]
+    case_deltas: tuple[float, ...]
     method: str
     draws: int
     level: float
     limits: tuple[str, ...]
+    companions: Mapping[str, tuple[Companion, ...]] = field(default_factory=dict)
 
     @property
     def deltas(self) -> dict[str, dict[str, DeltaSummary]]:

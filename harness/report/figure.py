@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from harness.output.decision import Outcome
-from harness.report import number, text
+from harness.report import number, text, verdict
 from harness.report.content import Content
 
 if TYPE_CHECKING:
@@ -35,18 +35,24 @@ MARKERS = {Outcome.PASS: "o", Outcome.FAIL: "X", Outcome.UNDECIDED: "s", Outcome
 """Shape says the outcome too, for eyes that don't tell the hues apart."""
 
 LABEL = 24
+LONGEST = 26
+"""Characters of a difference with its interval that stand beside the forest at full size."""
+FONT = 12.5
 BINS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the forest plot. `margin` is that of the no-worse rule over the slice, `outcome` its outcome."""
+    """One line of the forest plot. `outcome` is that of the no-worse rule over the slice, `margin` its margin, and
+    `edge` the difference beyond which the rule fails.
+    """
 
     label: str
     delta: float | None
     low: float | None
     high: float | None
     margin: float | None
+    edge: float | None
     outcome: Outcome | None
 
 
@@ -71,7 +77,7 @@ def forest(content: Content) -> str:
     ends = [
         end
         for row in rows
-        for end in (row.delta, row.low, row.high, None if row.margin is None else -row.margin)
+        for end in (row.delta, row.low, row.high, row.edge)
         if end is not None and math.isfinite(end)
     ]
     low, high = min([0.0, *ends]), max([0.0, *ends])
@@ -81,23 +87,27 @@ def forest(content: Content) -> str:
         axes.axhspan(at - 0.5, at + 0.5, color=BAND, lw=0, zorder=0)
     axes.axvline(0, color=FAINT, lw=1, zorder=1)
     texts: list[str] = []
+    digits = min(4, number.decimals(ends))
+    moved = [_moved(row, digits) for row in rows]
+    size = FONT * min(1.0, LONGEST / max(map(len, moved)))
     for at, row in enumerate(rows):
         _draw(axes, at, row)
         middle = 1 - (14 + 26 * at + 13) / height
         strong = "bold" if row.outcome in (Outcome.FAIL, Outcome.UNDECIDED) else "normal"
         _place(figure, texts, (152 / 640, middle), text.clipped(row.label, LABEL), ha="right", weight=strong)
-        _place(figure, texts, (456 / 640, middle), _moved(row), ha="left", weight=strong)
+        _place(figure, texts, (456 / 640, middle), moved[at], ha="left", weight=strong, size=size)
     _plain(axes)
     _place(
         figure,
         texts,
         (303 / 640, 8 / height),
-        f"{text.clipped(content.primary, LABEL)}: candidate − parent",
+        f"{text.clipped(content.primary, LABEL)}: candidate − parent"
+        + (" (lower is better)" if content.primary in content.answer.losses else ""),
         ha="center",
     )
     title = f"{text.clipped(content.primary, text.LONGEST_NAME)} by slice, candidate minus parent"
     described = "; ".join(
-        f"{text.clipped(row.label, text.LONGEST_NAME)}: {_moved(row)}"
+        f"{text.clipped(row.label, text.LONGEST_NAME)}: {_moved(row, digits)}"
         + (f", margin {number.value(row.margin)}, {row.outcome}" if row.outcome else "")
         for row in rows
     )
@@ -106,9 +116,12 @@ def forest(content: Content) -> str:
 
 @_defaults("harness-histogram")
 def histogram(content: Content) -> str:
-    """The per-case deltas of the primary metric that aren't zero; the unchanged cases are counted in its title."""
-    signs = Counter((delta > 0) - (delta < 0) for delta in content.primary_deltas if math.isfinite(delta))
-    moved = [delta for delta in content.primary_deltas if math.isfinite(delta) and delta != 0]
+    """The per-case deltas, of the metric by which cases are followed, that aren't zero; the unchanged cases are counted
+    in its title.
+    """
+    metric = content.answer.followed or content.primary
+    signs = Counter((delta > 0) - (delta < 0) for delta in content.case_deltas if math.isfinite(delta))
+    moved = [delta for delta in content.case_deltas if math.isfinite(delta) and delta != 0]
     figure = _figure(330, 210)
     axes = figure.add_axes((36 / 330, 44 / 210, 280 / 330, 136 / 210))
     reach = max((abs(delta) for delta in moved), default=1.0)
@@ -116,26 +129,42 @@ def histogram(content: Content) -> str:
     heights = Counter(min(int((delta + reach) / width), BINS - 1) for delta in moved)
     for bin_, tall in sorted(heights.items()):
         left = -reach + bin_ * width
-        hue = HUES[Outcome.PASS] if bin_ >= BINS // 2 else HUES[Outcome.FAIL]
+        hue = _side(content, metric, 1 if bin_ >= BINS // 2 else -1).hue
         axes.bar(left, tall, width=width, align="edge", color=hue, edgecolor="#ffffff", lw=1)
     top = max(heights.values(), default=1)
     axes.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(0, 1.12 * top), yticks=sorted({0, math.ceil(top / 2), top}))
     axes.axvline(0, color=FAINT, lw=1)
     _plain(axes)
     texts: list[str] = []
-    _place(
-        figure, texts, (36 / 330, 196 / 210), f"▼ {number.count(signs[-1])} fell", ha="left", color=HUES[Outcome.FAIL]
-    )
+    fell, rose = (_side(content, metric, sign) for sign in (-1, 1))
+    below = f"{fell.arrow} {number.count(signs[-1])} {fell.word}"
+    above = f"{number.count(signs[1])} {rose.word} {rose.arrow}"
+    _place(figure, texts, (36 / 330, 196 / 210), below, ha="left", color=fell.hue)
     _place(figure, texts, (176 / 330, 196 / 210), f"{number.count(signs[0])} the same", ha="center", color=FAINT)
-    _place(
-        figure, texts, (316 / 330, 196 / 210), f"{number.count(signs[1])} rose ▲", ha="right", color=HUES[Outcome.PASS]
-    )
+    _place(figure, texts, (316 / 330, 196 / 210), above, ha="right", color=rose.hue)
     _place(
         figure, texts, (176 / 330, 8 / 210), "per-case difference (unchanged cases left out)", ha="center", color=FAINT
     )
-    title = f"{text.clipped(content.primary, text.LONGEST_NAME)} case by case, candidate minus parent"
-    described = f"{signs[-1]} cases fell, {signs[0]} stayed the same, {signs[1]} rose"
+    title = f"{text.clipped(metric, text.LONGEST_NAME)} case by case, candidate minus parent"
+    described = (
+        f"{signs[-1]} cases fell and are {fell.word}, {signs[0]} stayed the same, {signs[1]} rose and are {rose.word}"
+    )
     return _svg(figure, "histogram", texts, title, described)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """How a side of zero is drawn: `better` or `worse`."""
+
+    word: str
+    arrow: str
+    hue: str
+
+
+def _side(content: Content, metric: str, sign: int) -> _Side:
+    if verdict.better(content.answer, metric, sign):
+        return _Side("better", "▲", HUES[Outcome.PASS])
+    return _Side("worse", "▼", HUES[Outcome.FAIL])
 
 
 def _rows(content: Content) -> list[Row]:
@@ -148,30 +177,33 @@ def _rows(content: Content) -> list[Row]:
     for each in content.slices:
         summary = content.deltas.get(each.name, {}).get(content.primary)
         rule = rules.get(each.name)
+        margin = rule.margin if rule else None
+        worse = 1 if content.primary in content.answer.losses else -1
         rows.append(
             Row(
                 label=each.name,
                 delta=summary.delta if summary else None,
                 low=summary.low if summary else None,
                 high=summary.high if summary else None,
-                margin=rule.margin if rule else None,
+                margin=margin,
+                edge=None if margin is None else worse * margin,
                 outcome=rule.outcome if rule else None,
             )
         )
     return rows
 
 
-def _moved(row: Row) -> str:
-    ends = number.interval(row.low, row.high, of_delta=True)
-    return number.signed(row.delta) + ("" if ends == number.NOTHING else f" {ends}")
+def _moved(row: Row, digits: int) -> str:
+    ends = number.interval(row.low, row.high, of_delta=True, digits=digits)
+    return number.signed(row.delta, digits) + ("" if ends == number.NOTHING else f" {ends}")
 
 
 def _draw(axes: "Axes", at: int, row: Row) -> None:
     hue = HUES[row.outcome] if row.outcome else FAINT
     if row.low is not None and row.high is not None:
         axes.plot([row.low, row.high], [at, at], color=hue, lw=2.5, solid_capstyle="round", zorder=3)
-    if row.margin is not None:
-        axes.plot([-row.margin] * 2, [at - 0.36, at + 0.36], color=INK, lw=1.5, ls=(0, (2, 1.5)), zorder=2)
+    if row.edge is not None:
+        axes.plot([row.edge] * 2, [at - 0.36, at + 0.36], color=INK, lw=1.5, ls=(0, (2, 1.5)), zorder=2)
     if row.delta is not None:
         marker = MARKERS[row.outcome] if row.outcome else "o"
         size = 9 if row.outcome is Outcome.FAIL else 7
@@ -186,10 +218,10 @@ def _figure(width: int, height: int) -> "Figure":
 
 def _place(
     figure: "Figure", texts: list[str], at: tuple[float, float], words: str, *, ha: str, weight: str = "normal",
-    color: str = INK,
+    color: str = INK, size: float = FONT,
 ) -> None:  # fmt: skip
     """Puts the next placeholder into the figure and keeps the words that it stands for."""
-    figure.text(*at, f"@{len(texts)}@", ha=ha, va="center_baseline", fontsize=12.5, weight=weight, color=color)
+    figure.text(*at, f"@{len(texts)}@", ha=ha, va="center_baseline", fontsize=size, weight=weight, color=color)
     texts.append(words)
 
 

@@ -1,16 +1,21 @@
 """The report as Markdown, short enough for a comment on a pull request."""
 
 import re
+from collections.abc import Iterator
 
 from harness.output.change import CaseChange, FirstAnswer
+from harness.output.companion import Cell
 from harness.output.decision import Outcome
-from harness.report import number, text, verdict
+from harness.report import beside, number, text, verdict
+from harness.report.beside import Beside, Row
 from harness.report.content import Content
 
 WORST = 5
 LONGEST = 160
 MANY = 20
 """How many open rules are written out before the others are counted."""
+ROWS, COLUMNS = 12, 12
+"""Of a table beside the metrics; wider ones stand in the page alone."""
 
 _SPECIAL = re.compile(r"[!-/:-@[-`{-~]")
 _HARMLESS = "-.,;?'()/+=%:"
@@ -33,11 +38,12 @@ def markdown(content: Content) -> str:
         "",
         *_rules(content),
         *_scoreboard(content),
+        *_beside(content),
         *_cases(content),
         "## Next",
         "",
         "```sh",
-        *(f"{command}  # {shows}" for command, shows in verdict.commands(answer, content.primary)),
+        *(f"{command}  # {shows}" for command, shows in verdict.commands(answer)),
         "```",
     ]
     return "\n".join(lines) + "\n"
@@ -94,7 +100,7 @@ def _scoreboard(content: Content) -> list[str]:
         return []
     metrics = content.answer.metrics
     lines = [
-        f"## {_name(content.primary)} by slice",
+        f"## {_name(content.primary)} by slice{_lower(content, content.primary)}",
         "",
         "| slice | cases / groups | parent | candidate | Δ | interval |",
         "|---|--:|--:|--:|--:|---|",
@@ -116,26 +122,92 @@ def _scoreboard(content: Content) -> list[str]:
     return [*lines, ""]
 
 
+def _beside(content: Content) -> list[str]:
+    """Every table beside the metrics, the parent's cells before the candidate's where they differ."""
+    lines: list[str] = []
+    for pair in beside.paired(content.companions):
+        lines += [f"**{_words(pair.title, LONGEST)}**", ""]
+        lines += _upright(pair) if pair.one_row else _joined(pair)
+        lines.append("")
+    arrows = ["Parent → candidate where they differ.", ""] if "parent" in content.companions else []
+    return ["## Beside the metrics", "", *arrows, *lines] if lines else []
+
+
+def _upright(pair: Beside) -> list[str]:
+    sides = list(pair.sides.values())
+    return [
+        _row("", *pair.sides),
+        f"|---{'|--:' * len(sides)}|",
+        *(
+            _row(_name(column), *(_cell(pair, column, each.rows[0][each.columns.index(column)]) for each in sides))
+            for column in pair.columns
+        ),
+    ]
+
+
+def _joined(pair: Beside) -> list[str]:
+    if len({each.columns for each in pair.sides.values()}) > 1:
+        return ["The two sides have other columns; the page has both tables."]
+    if len(pair.columns) > COLUMNS:
+        return [f"{len(pair.columns)} columns are more than fit here; the page has them."]
+    rows = beside.joined(pair)
+    shown = [
+        _row(
+            *(_cell(pair, column, cell) for column, cell in zip(pair.columns, row.key, strict=False)), *_both(pair, row)
+        )
+        for row in rows[:ROWS]
+    ]
+    marks = "|".join("--:" if pair.numeric(column) else "---" for column in pair.columns)
+    more = ["", f"And {number.plural(len(rows) - ROWS, 'more row')}."] if len(rows) > ROWS else []
+    return [_row(*map(_name, pair.columns)), f"|{marks}|", *shown, *more]
+
+
+def _both(pair: Beside, row: Row) -> Iterator[str]:
+    """`parent → candidate` in each cell behind the key, once where both say the same or one has no such row."""
+    columns = pair.columns[len(row.key) :]
+    for at, column in enumerate(columns):
+        sides = [_cell(pair, column, cells[at] if cells else None) for cells in (row.parent, row.candidate)]
+        yield sides[1] if "parent" not in pair.sides or sides[0] == sides[1] else " → ".join(sides)
+
+
+def _cell(pair: Beside, column: str, cell: Cell) -> str:
+    return _name(cell) if isinstance(cell, str) else pair.shown(column, cell)
+
+
+def _lower(content: Content, metric: str) -> str:
+    return " (lower is better)" if metric in content.answer.losses else ""
+
+
 def _cases(content: Content) -> list[str]:
+    followed = content.answer.followed
+    if followed is None:
+        return ["No metric of this run has values by case, so no case is told to have got worse or better.", ""]
     if not content.regressions:
         return []
-    lines = [
+    ends = "parent put first | candidate put first |" if content.answer.ranks else "gold | parent | candidate |"
+    return [
         "## Cases that got worse",
         "",
-        "| case | text | parent → candidate | parent put first | candidate put first |",
-        "|---|---|---|---|---|",
+        f"By {_name(followed)}{_lower(content, followed)}.",
+        "",
+        f"| case | text | parent → candidate | {ends}",
+        "|---|---|---" + "|---" * ends.count("|") + "|",
+        *(
+            _row(_name(each.case_id), _words(each.text, LONGEST), _moved(each), *_told(each))
+            for each in content.regressions[:WORST]
+        ),
+        "",
     ]
-    for each in content.regressions[:WORST]:
-        lines.append(
-            _row(
-                _name(each.case_id),
-                _words(each.text, LONGEST),
-                _moved(each),
-                _first(each.parent_first),
-                _first(each.candidate_first),
-            )
-        )
-    return [*lines, ""]
+
+
+def _told(change: CaseChange) -> Iterator[str]:
+    """What either side put first, or what holds and what either predicted."""
+    if change.predicted is None:
+        yield from (_first(change.parent_first), _first(change.candidate_first))
+        return
+    found = change.predicted
+    for said in (found.gold, found.parent.said if found.parent else None, found.candidate.said):
+        yield number.NOTHING if said is None else _name(said) if said else "none of the labels"
 
 
 def _moved(change: CaseChange) -> str:

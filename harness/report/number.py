@@ -1,6 +1,7 @@
 """Numbers as a reader sees them. None, and what isn't a number, is an en dash."""
 
-from math import isfinite, isnan
+from collections.abc import Iterable
+from math import floor, isfinite, isnan, log10
 
 NOTHING = "–"
 MINUS = "−"
@@ -23,12 +24,19 @@ def probability(number: float | None) -> str:
     return "<0.0001" if number < 0.0001 else f"{number:#.3g}"
 
 
-def interval(low: float | None, high: float | None, *, of_delta: bool) -> str:
+def interval(low: float | None, high: float | None, *, of_delta: bool, digits: int = 4) -> str:
     """Both ends in brackets, signed where they bound a difference."""
     if low is None and high is None:
         return NOTHING
     form = signed if of_delta else value
-    return f"[{form(low)}, {form(high)}]"
+    return f"[{form(low, digits)}, {form(high, digits)}]"
+
+
+def decimals(numbers: Iterable[float]) -> int:
+    """How many suit the largest of some numbers: four below 10, fewer above, more where all are tiny."""
+    largest = max((abs(each) for each in numbers if isfinite(each)), default=0.0)
+    power = floor(log10(largest)) if largest else 0
+    return max(0, 4 - power) if power > 0 else min(9, 2 - power) if power < -2 else 4
 
 
 def count(number: int) -> str:

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from harness.output.answer import DeltaSummary, Summary
 from harness.output.decision import Outcome
-from harness.report import figure, number, text, verdict
+from harness.report import beside, figure, number, text, verdict
 from harness.report.content import Content
 
 FOLDER = Path(__file__).parent
@@ -17,6 +17,10 @@ STYLE = "page.css"
 METHODS = {"bca": "BCa bootstrap", "percentile": "percentile bootstrap"}
 OPEN_CASES = 10
 """How many cases stand open; the others unfold."""
+OPEN_ROWS = 200
+"""Rows of a table beside the metrics that the page has; the store has them all."""
+MANY_COLUMNS = 7
+"""From so many columns on, two tables stand one after the other."""
 OPEN_CHANGES = 12
 """More fields of encoders than these that only one release has are folded: the other has no such encoder."""
 
@@ -41,9 +45,14 @@ def html(content: Content) -> str:
             declared=verdict.declared(content.answer),
             guards=verdict.guards(content.answer),
             guard_of={(rule.slice, rule.metric): rule for rule in verdict.guards(content.answer)},
-            commands=verdict.commands(content.answer, content.primary),
+            commands=verdict.commands(content.answer),
+            followed=content.answer.followed,
+            beside=beside.paired(content.companions),
+            is_matrix=beside.is_matrix,
+            open_rows=OPEN_ROWS,
+            many_columns=MANY_COLUMNS,
             forest=Markup(figure.forest(content)) if compared and content.slices else None,
-            histogram=Markup(figure.histogram(content)) if compared and content.primary_deltas else None,
+            histogram=Markup(figure.histogram(content)) if compared and content.case_deltas else None,
             symbol=verdict.SYMBOL,
             passed=Outcome.PASS,
             open_cases=OPEN_CASES,
@@ -51,6 +60,8 @@ def html(content: Content) -> str:
             methods=METHODS,
             summary=lambda side, name, metric: _summary(content, side, name, metric),
             delta=lambda name, metric: _delta(content, name, metric),
+            better=lambda metric, moved: verdict.better(content.answer, metric, moved),
+            clear=lambda metric, moved: _clear_of_zero(content, metric, moved),
         )
     )
 
@@ -73,7 +84,6 @@ def _environment() -> Environment:
         "said": lambda reason: Markup("<bdi>{}</bdi>").format(text.clipped(reason, text.LONGEST_REASON)),
         "short": text.short,
         "name": _name,
-        "clear": _clear_of_zero,
     }
     return environment
 
@@ -98,11 +108,11 @@ def _or_dash(said: str) -> str:
     return NOT_APPLICABLE if said == number.NOTHING else escape(said)
 
 
-def _clear_of_zero(delta: DeltaSummary) -> str | None:
-    """Which side of zero the whole interval lies on: `up`, `down` or neither."""
-    if delta.low is None or delta.high is None:
+def _clear_of_zero(content: Content, metric: str, delta: DeltaSummary) -> str | None:
+    """Which side of zero the whole interval lies on: `up` where that is better, `down` where worse, or neither."""
+    if delta.low is None or delta.high is None or not (delta.low > 0 or delta.high < 0):
         return None
-    return "up" if delta.low > 0 else "down" if delta.high < 0 else None
+    return "up" if verdict.better(content.answer, metric, delta.low) else "down"
 
 
 def _summary(content: Content, side: str, name: str, metric: str) -> Summary | None:

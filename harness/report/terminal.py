@@ -48,7 +48,7 @@ def print_answer(answer: Answer) -> None:
             if where is not None:
                 page.print(f"[dim]{what:7}[/]{escape(text.clean(where))}")
         page.print("\nNext:")
-        for command, shows in verdict.commands(answer, _primary(answer))[:COMMANDS]:
+        for command, shows in verdict.commands(answer)[:COMMANDS]:
             page.print(f"  {escape(command)}  [dim]# {shows}[/]")
 
 
@@ -253,7 +253,8 @@ def _print_metrics(page: Console, answer: Answer) -> None:
     for title in ("parent", "candidate", "delta", "interval", "scored"):
         table.add_column(title, justify="right", no_wrap=True)
     for metric, now in candidate.items():
-        table.add_row(_name(metric), *_cells(now, parent.get(metric), deltas.get(metric)))
+        lower = " [dim](lower is better)[/]" if metric in answer.losses else ""
+        table.add_row(_name(metric) + lower, *_cells(now, parent.get(metric), deltas.get(metric)))
     page.print()
     page.print(table)
 
@@ -267,11 +268,6 @@ def _cells(now: Summary, before: Summary | None, moved: DeltaSummary | None) -> 
         escape(number.interval(moved.low, moved.high, of_delta=True)) if moved else number.NOTHING,
         f"{number.count(now.n_scored)}/{number.count(now.n_total)}",
     )
-
-
-def _primary(answer: Answer) -> str:
-    """The metric that the suite names first."""
-    return next(iter(answer.metrics.get("candidate", {}).get("all", {})), "")
 
 
 def _outcome(outcome: Outcome) -> str:

@@ -11,6 +11,8 @@ Naming = Callable[[str], str]
 
 SYMBOL = {Outcome.PASS: "✓", Outcome.FAIL: "✕", Outcome.UNDECIDED: "?", Outcome.WAIVED: "◇"}
 GRAVITY = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED, Outcome.PASS)
+LABELLED = ("classification", "multilabel")
+"""Tasks whose cases share their labels, so that it can be counted which was given for which."""
 NAMED = 3
 """How many rules the sentence names before it counts the others."""
 
@@ -18,6 +20,11 @@ NAMED = 3
 def is_guard(rule: RuleResult) -> bool:
     """Guards have IDs of their own kind, which no declared rule may have."""
     return rule.id.startswith("guard:")
+
+
+def better(answer: Answer, metric: str, delta: float) -> bool:
+    """Whether a metric that moved by so much, which isn't 0, got better."""
+    return (delta > 0) is (metric not in answer.losses)
 
 
 def ordered(rules: Sequence[RuleResult]) -> list[RuleResult]:
@@ -84,7 +91,7 @@ def counted(counts: Counts) -> str:
     )
 
 
-def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
+def commands(answer: Answer) -> list[tuple[str, str]]:
     """What is worth typing next, each with what it shows."""
     run = text.short(answer.run)
     worst = deciding(answer)
@@ -93,17 +100,36 @@ def commands(answer: Answer, primary: str) -> list[tuple[str, str]]:
     if answer.counts.missing or answer.counts.failed:
         where = f"SELECT side, case_id, reason FROM cases_without_output WHERE run LIKE '{run}%'"
         next_up.append((f"harness sql {_word(where)}", "the cases without an output, and why"))
-    if answer.parent is not None:
-        metric = text.clean(primary).replace("'", "''")
+    if answer.parent is not None and answer.followed is not None:
+        metric = text.clean(answer.followed).replace("'", "''")
         what = "SELECT case_id, delta, text FROM worst_regressions"
         where = f"{what} WHERE run LIKE '{run}%' AND metric = '{metric}' LIMIT 20"
         next_up.append((f"harness sql {_word(where)}", "the cases on which most was lost"))
     if answer.bundle is not None:
         next_up.append((f"harness verify {_word(text.clean(answer.bundle))}", "the bundle against its checksums"))
-    else:
+    if not answer.ranks:
+        next_up += _of_predictions(answer, run)
+    elif answer.bundle is None:
         where = f"SELECT case_id, text, position, document_id FROM judging_queue WHERE run LIKE '{run}%' LIMIT 20"
         next_up.append((f"harness sql {_word(where)}", "high-ranked documents that nobody judged"))
     return next_up
+
+
+def _of_predictions(answer: Answer, run: str) -> list[tuple[str, str]]:
+    """What to ask where cases have predictions, and no documents."""
+    where = f"WHERE run LIKE '{run}%' AND role = 'promotion'"
+    if answer.parent is None:
+        ask = f"SELECT case_id, gold, candidate, text FROM case_predictions {where} LIMIT 20"
+        shows = "what holds of each case, and what was predicted"
+    else:
+        differs = "AND parent IS DISTINCT FROM candidate"
+        ask = f"SELECT case_id, gold, parent, candidate, text FROM case_predictions {where} {differs} LIMIT 20"
+        shows = "the cases of which the two sides say different things"
+    found = [(f"harness sql {_word(ask)}", shows)]
+    if answer.task in LABELLED:
+        ask = f"SELECT side, gold, prediction, cases FROM confusions WHERE run LIKE '{run}%' LIMIT 20"
+        found.append((f"harness sql {_word(ask)}", "what was given for what, and how often"))
+    return found
 
 
 def _held(answer: Answer, name: Naming) -> str:

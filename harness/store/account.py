@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 from harness.identity import Json
 from harness.output.change import CaseChange, FirstAnswer, TransitionCount, Transitions
+from harness.store.case import predicted
 from harness.store.connection import Connection
 
 ALL = "all"
@@ -37,7 +38,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A promotion case on which the candidate lost; `delta` is below 0."""
+    """A promotion case on which the candidate lost; `delta` is below 0, of a metric like a loss above it."""
 
     case_id: str
     delta: float
@@ -53,53 +54,6 @@ class Unjudged:
     position: int
     document_id: str
     head: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class RankedDocument:
-    """One place of a ranking, from 1; `grade` None where nobody judged the document."""
-
-    position: int
-    document_id: str
-    score: float
-    grade: int | None
-    head: str
-
-
-@dataclass(frozen=True, slots=True)
-class SideAccount:
-    """What one side did on a case, with its first few documents. Tokens None where the release does not tell."""
-
-    side: str
-    release: str
-    status: str
-    reason: str
-    tokens_kept: int | None
-    tokens_lost: int | None
-    documents: tuple[RankedDocument, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ValueAccount:
-    """One metric of a case; a value is None where that side has none, `status` says why the candidate has none."""
-
-    metric: str
-    parent_value: float | None
-    candidate_value: float | None
-    delta: float | None
-    status: str
-
-
-@dataclass(frozen=True, slots=True)
-class CaseAccount:
-    """A case and what both sides did on it, the parent first."""
-
-    role: str
-    group: str
-    text: str
-    slices: tuple[str, ...]
-    sides: tuple[SideAccount, ...]
-    values: tuple[ValueAccount, ...]
 
 
 def runs(connection: Connection) -> tuple[RunLine, ...]:
@@ -136,23 +90,24 @@ def transitions(connection: Connection, run: str) -> Transitions:
 
 
 def case_changes(connection: Connection, run: str, metric: str) -> tuple[CaseChange, ...]:
-    """Promotion cases whose value moved, the greatest loss first."""
+    """Promotion cases whose value moved, the greatest loss first: of a metric like a loss, the greatest rise."""
     rows = connection.execute(
         """SELECT d.case_id, d.text, d.parent_value, d.candidate_value, p.document_id, p.head, p.grade,
                   c.document_id, c.head, c.grade,
                   (SELECT list(m.slice ORDER BY m.slice) FROM slice_members m JOIN runs r USING (suite_digest)
                    WHERE r.run = d.run AND m.case_id = d.case_id)
-           FROM case_deltas d
+           FROM case_deltas d JOIN metrics w ON w.run = d.run AND w.metric = d.metric
            LEFT JOIN first_answers p ON p.run = d.run AND p.side = 'parent' AND p.case_id = d.case_id
            LEFT JOIN first_answers c ON c.run = d.run AND c.side = 'candidate' AND c.case_id = d.case_id
            WHERE d.run = ? AND d.metric = ? AND d.role = 'promotion' AND d.delta <> 0
-           ORDER BY d.delta, d.case_id""",
+           ORDER BY CASE WHEN w.higher_is_better THEN d.delta ELSE -d.delta END, d.case_id""",
         [run, metric],
     ).fetchall()
+    both = predicted(connection, run)
     return tuple(
         CaseChange(
             case_id=row[0], text=row[1], slices=tuple(row[10] or ()), parent_value=row[2], candidate_value=row[3],
-            parent_first=_first(*row[4:7]), candidate_first=_first(*row[7:10]),
+            parent_first=_first(*row[4:7]), candidate_first=_first(*row[7:10]), predicted=both.get(row[0]),
         )
         for row in rows
     )  # fmt: skip
@@ -176,7 +131,7 @@ def lost_most(connection: Connection, run: str, metric: str, name: str, most: in
            WHERE run = $run AND metric = $metric AND ($slice = $all OR case_id IN (
                SELECT m.case_id FROM slice_members m JOIN runs r USING (suite_digest)
                WHERE r.run = $run AND m.slice = $slice))
-           ORDER BY delta, case_id LIMIT $most""",
+           ORDER BY abs(delta) DESC, case_id LIMIT $most""",
         {"run": run, "metric": metric, "slice": name, "all": ALL, "most": most},
     ).fetchall()
     return tuple(Loss(*row) for row in rows)
@@ -228,60 +183,6 @@ def judgements(connection: Connection, run: str) -> Iterator[JudgedRow]:
         [run],
     ).fetchall()
     return (JudgedRow(*row) for row in rows)
-
-
-def case_account(connection: Connection, run: str, case_id: str, most: int) -> CaseAccount | None:
-    """A case with at most so many documents of each side; None where the run's suite has no such case."""
-    about = connection.execute(
-        """SELECT k.role, k.case_group, k.text FROM cases k JOIN runs r USING (suite_digest)
-           WHERE r.run = ? AND k.case_id = ?""",
-        [run, case_id],
-    ).fetchall()
-    if not about:
-        return None
-    slices = connection.execute(
-        """SELECT m.slice FROM slice_members m JOIN runs r USING (suite_digest)
-           WHERE r.run = ? AND m.case_id = ? ORDER BY m.rowid""",
-        [run, case_id],
-    ).fetchall()
-    outputs = connection.execute(
-        """SELECT side, release, status, reason, tokens_kept, tokens_lost FROM outputs
-           WHERE run = ? AND case_id = ? ORDER BY side DESC""",
-        [run, case_id],
-    ).fetchall()
-    values = connection.execute(
-        """SELECT metric, parent_value, candidate_value, delta, candidate_status FROM case_deltas
-           WHERE run = ? AND case_id = ? ORDER BY metric""",
-        [run, case_id],
-    ).fetchall()
-    documents = _documents(connection, run, case_id, most)
-    role, group, text = about[0]
-    return CaseAccount(
-        role=role,
-        group=group,
-        text=text,
-        slices=tuple(row[0] for row in slices),
-        sides=tuple(
-            SideAccount(side, release, status, reason, kept, lost, documents.get(side, ()))
-            for side, release, status, reason, kept, lost in outputs
-        ),
-        values=tuple(ValueAccount(*row) for row in values),
-    )
-
-
-def _documents(connection: Connection, run: str, case_id: str, most: int) -> dict[str, tuple[RankedDocument, ...]]:
-    """The first documents of a case, by side."""
-    rows = connection.execute(
-        """SELECT g.side, g.position, g.document_id, g.score, j.grade, coalesce(d.head, '') FROM rankings g
-           JOIN runs r USING (run)
-           LEFT JOIN judgements j ON j.suite_digest = r.suite_digest AND j.case_id = g.case_id
-                                  AND j.document_id = g.document_id
-           LEFT JOIN documents d ON d.suite_digest = r.suite_digest AND d.document_id = g.document_id
-           WHERE g.run = ? AND g.case_id = ? AND g.position <= ? ORDER BY g.position""",
-        [run, case_id, most],
-    ).fetchall()
-    sides = dict.fromkeys(row[0] for row in rows)
-    return {side: tuple(RankedDocument(*row[1:]) for row in rows if row[0] == side) for side in sides}
 
 
 def _first(document_id: str | None, head: str | None, grade: int | None) -> FirstAnswer | None:

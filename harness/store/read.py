@@ -35,6 +35,15 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricRecord:
+    """One row of `metrics`; `form` is mean, finish or rank."""
+
+    metric: str
+    form: str
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """One row of `releases`; meaning and runtime are JSON texts."""
 
@@ -320,6 +329,14 @@ def candidates(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Ca
         [side, run],
     ).fetchnumpy()
     return CandidateRows(np.asarray(counts["count"], dtype=np.int64), np.asarray(given["given"], dtype=bool))
+
+
+def metrics(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[MetricRecord, ...]:
+    """Every metric that a run was decided with, in the suite's order."""
+    rows = connection.execute(
+        "SELECT metric, form, higher_is_better FROM metrics WHERE run = ? ORDER BY position", [run]
+    ).fetchall()
+    return tuple(MetricRecord(*row) for row in rows)
 
 
 def summaries(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, dict[str, dict[str, Summary]]]:

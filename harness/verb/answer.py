@@ -5,6 +5,7 @@ from harness.output.answer import Answer, Named
 from harness.output.decision import Decision, Outcome
 from harness.store import read
 from harness.store.connection import Connection
+from harness.suite.definition import RANKED, Metrics
 from harness.suite.lock import Lock, parse_lock
 from harness.verb.place import Place, shown
 
@@ -24,6 +25,8 @@ def answer(place: Place, run: str) -> Answer:
         metrics = read.summaries(connection, record.run)
         deltas = read.deltas(connection, record.run)
         counts = read.counts(connection, record.run, "candidate")
+        measured = read.metrics(connection, record.run)
+        definition = stored_lock(connection, record.suite_digest).definition
     if record.decision is None:
         raise Misconfigured(
             f"run {record.run[:12]}", found="a run that was not finished", expected="a decided run",
@@ -48,4 +51,14 @@ def answer(place: Place, run: str) -> Answer:
         bundle=shown(bundle) if kept else None,
         reading=record.reading or 1,
         deltas=deltas,
+        task=definition.task,
+        ranks=definition.task in RANKED,
+        losses=tuple(each.metric for each in measured if not each.higher_is_better),
+        followed=_followed(definition.metrics, measured),
     )
+
+
+def _followed(named: Metrics, measured: tuple[read.MetricRecord, ...]) -> str | None:
+    """The primary metric, else the one by which a case is right, else the first: of those with values by case."""
+    means = [each.metric for each in measured if each.form == "mean"]
+    return next((name for name in (named.primary, named.right, *means) if name in means), None)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from harness.errors import NotFound
 from harness.output.answer import Answer
+from harness.output.change import Prediction
 from harness.output.decision import Outcome, RuleResult
 from harness.report.text import clipped
 from harness.store import account
-from harness.store.account import SideAccount, ValueAccount
+from harness.store.case import Given, SideAccount, ValueAccount, case_account
 from harness.verb.answer import answer
 from harness.verb.place import Place, find_place
 
@@ -71,7 +72,7 @@ def _rule(place: Place, found: Answer, result: RuleResult) -> Iterator[str]:
 
 def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
     with place.store.reading() as connection:
-        told = account.case_account(connection, found.run, case, SHOWN)
+        told = case_account(connection, found.run, case, SHOWN)
     if told is None:
         raise NotFound(
             f"case {case!r}", found="no such case in this run's suite", expected="a case ID",
@@ -79,20 +80,50 @@ def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
         )  # fmt: skip
     yield f"{case} ({told.role}, group {told.group}): {clipped(told.text, SHOWN_CHARACTERS)}"
     yield f"  slices: {', '.join(told.slices) or 'none besides all'}"
+    if told.predicted:
+        yield f"  gold: {'not known' if told.predicted.gold is None else _said(told.predicted.gold)}"
     for side in told.sides:
-        yield from _side(side)
+        yield from _side(side, getattr(told.predicted, side.side, None))
     for value in told.values:
         yield f"  {value.metric}: {_value(value)}"
 
 
-def _side(side: SideAccount) -> Iterator[str]:
+def _side(side: SideAccount, prediction: Prediction | None) -> Iterator[str]:
     lost = side.tokens_lost or 0
     cut = f", {lost} of {(side.tokens_kept or 0) + lost} tokens cut" if lost else ""
     yield f"  {side.side} {side.release}: {side.status}{cut}{f' ({side.reason})' if side.reason else ''}"
+    if prediction:
+        yield f"    {_prediction(prediction)}"
+    if side.given:
+        yield f"    {_given(side.given)}"
     for each in side.documents:
         judged = "not judged" if each.grade is None else f"grade {each.grade}"
         head = clipped(each.head, SHOWN_CHARACTERS)
         yield f"    {each.position}. {each.document_id} {each.score:.6g} ({judged})  {head}"
+
+
+def _prediction(prediction: Prediction) -> str:
+    sure = "" if prediction.probability is None else f" with probability {prediction.probability:.4f}"
+    flags = f" ({', '.join(prediction.flags)})" if prediction.flags else ""
+    return f"predicted: {_said(prediction.said)}{sure}{flags}"
+
+
+def _said(text: str | None) -> str:
+    """A gold or a prediction; of a set of labels it may be empty."""
+    return "nothing" if text is None else clipped(text) or "none of the labels"
+
+
+def _given(given: Given) -> str:
+    """What a last stage could reach."""
+    documents = f"{given.documents} document{'' if given.documents == 1 else 's'}"
+    relevant = given.relevant + len(given.out_of_reach)
+    if not relevant:
+        return f"its last stage was given {documents}; no document is judged relevant"
+    among = f"{given.relevant} of {relevant} relevant" if given.out_of_reach else f"all {relevant} relevant"
+    beyond = [clipped(name, SHOWN_CHARACTERS) for name in given.out_of_reach[:SHOWN]]
+    more = len(given.out_of_reach) - len(beyond)
+    lacking = f"; not {', '.join(beyond)}{f' and {more} more' if more else ''}" if beyond else ""
+    return f"its last stage was given {documents}, {among} among them{lacking}"
 
 
 def _value(value: ValueAccount) -> str:

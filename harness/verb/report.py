@@ -11,7 +11,7 @@ from harness.report.content import Content, MeaningChange, SliceInfo
 from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
-from harness.store import account, read
+from harness.store import account, read, read_task
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.measure import metric_names
@@ -19,9 +19,14 @@ from harness.verb.place import Place, find_place
 
 # Cases shown on each side of the ledger; the store has them all.
 SHOWN = 20
+CONDITIONAL = {
+    True: "Intervals and p-values are conditional on these weights, this corpus and these judgements: they speak of "
+    "other questions like these, not of other corpora or other judges.",
+    False: "Intervals and p-values are conditional on these weights and on what the data say holds: they speak of "
+    "other cases like these, not of other kinds of text or of others' labels.",
+}
+"""By whether documents of a corpus are ranked."""
 LIMITS = (
-    "Intervals and p-values are conditional on these weights, this corpus and these judgements: they speak of other "
-    "questions like these, not of other corpora or other judges.",
     "Groups of cases that depend on one another are drawn whole; n is the number of groups.",
     "A rule that passes says not worse than its margin here; it does not say better, and it decides no promotion.",
 )
@@ -54,7 +59,9 @@ def content(place: Place, found: Answer) -> Content:
         lock = stored_lock(connection, record.suite_digest)
         primary = lock.definition.metrics.primary
         transitions = account.transitions(connection, found.run)
-        changes = account.case_changes(connection, found.run, primary)
+        changes = account.case_changes(connection, found.run, found.followed) if found.followed else ()
+        sign = -1 if found.followed in found.losses else 1
+        moves = [sign * (each.candidate_value - each.parent_value) for each in changes]
         releases = read.releases(connection, found.run)
         return Content(
             # As the project names its places, so that the bytes don't depend on where the command was given.
@@ -64,20 +71,20 @@ def content(place: Place, found: Answer) -> Content:
                 report=None,
                 bundle=place.kept(Path(found.bundle)) if found.bundle else None,
             ),
-            task=lock.definition.task,
             primary=primary,
             metrics=metric_names(lock),
             slices=_slices(lock),
             criterion=transitions.criterion,
             transitions=transitions.counts,
-            regressions=tuple(each for each in changes if each.candidate_value < each.parent_value)[:SHOWN],
-            improvements=tuple(each for each in reversed(changes) if each.candidate_value > each.parent_value)[:SHOWN],
+            regressions=tuple(each for each, move in zip(changes, moves, strict=True) if move < 0)[:SHOWN],
+            improvements=tuple(each for each, move in zip(changes, moves, strict=True) if move > 0)[: -SHOWN - 1 : -1],
             changes=_meaning_changes(releases),
-            primary_deltas=account.case_deltas(connection, found.run, primary),
+            case_deltas=account.case_deltas(connection, found.run, found.followed) if found.followed else (),
             method=lock.definition.uncertainty.method,
             draws=lock.definition.uncertainty.draws,
             level=lock.definition.uncertainty.level,
-            limits=LIMITS,
+            limits=(CONDITIONAL[found.ranks], *LIMITS),
+            companions=read_task.companions(connection, found.run),
         )
 
 

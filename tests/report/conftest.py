@@ -9,7 +9,8 @@ import pytest
 
 from harness.identity import text_digest
 from harness.output.answer import Answer, Counts, DeltaSummary, Named, Summary
-from harness.output.change import CaseChange, FirstAnswer, TransitionCount
+from harness.output.change import CaseChange, FirstAnswer, Predicted, Prediction, TransitionCount
+from harness.output.companion import Companion
 from harness.output.decision import Decision, Outcome, RuleResult
 from harness.report.content import Content, MeaningChange, SliceInfo
 
@@ -145,10 +146,10 @@ def _content(rules, outcome, *, slices=SLICES, metrics=METRICS, bundle=None) -> 
         bundle=bundle,
         reading=3,
         deltas=_deltas(slices, metrics),
+        followed=metrics[0],
     )
     return Content(
         answer=answer,
-        task="retrieval",
         primary=metrics[0],
         metrics=tuple(metrics),
         slices=tuple(SliceInfo(*each[:5]) for each in slices),
@@ -164,7 +165,7 @@ def _content(rules, outcome, *, slices=SLICES, metrics=METRICS, bundle=None) -> 
             MeaningChange("T.prompts.query", None, "query: "),
             MeaningChange("R.pooling", "mean", "mean over unmasked rows, then L2"),
         ),
-        primary_deltas=tuple(
+        case_deltas=tuple(
             0.0 if chance.random() < 0.6 else max(-1, min(1, chance.gauss(-0.05, 0.3))) for _ in range(412)
         ),
         method="BCa bootstrap over groups",
@@ -197,6 +198,65 @@ def passing() -> Content:
     return _content(rules, Outcome.PASS, slices=slices, bundle="releases/minilm-256/bundles/ab")
 
 
+CLASSES = (
+    "REFUND",
+    "لم يصل الطلب",
+    "a class of which the name is rather long, as they are in the wild",
+    "X" * 90,
+    "login",
+)
+
+
+def _class_tables(shift: int, classes=CLASSES) -> tuple[Companion, ...]:
+    """A table by class with a cell that says nothing, the confusions, and a single row of large and tiny numbers."""
+    counts = [
+        [(40 if i == j else 3 * ((i + 2 * j + shift) % 4)) for j in range(len(classes))] for i in range(len(classes))
+    ]
+    return (
+        Companion(
+            "classes", "Classes", "0/0: zero.", ("class", "support", "f1"),
+            tuple((name, 1200 + at, None if at == 1 else 0.5 + shift / 100) for at, name in enumerate(classes)),
+        ),
+        Companion(
+            "confusion", "Confusion", "Gold in rows, predicted in columns.", ("gold", *classes),
+            tuple((name, *row) for name, row in zip(classes, counts, strict=True)),
+        ),
+        Companion(
+            "targets", "Targets", f"In hours, {shift} apart.", ("cases", "high", "low"),
+            ((412, 5953.2345 + shift, 0.00012),),
+        ),
+    )  # fmt: skip
+
+
+def labelled() -> Content:
+    """A classifier under a metric that has no values by case, and a loss that rose; cases are followed by accuracy."""
+    metrics = ("f1_macro", "accuracy", "log_loss")
+    content = _content((HELD, UNDECIDED, FAILED), Outcome.FAIL, metrics=metrics)
+    answer = replace(content.answer, task="classification", ranks=False, losses=("log_loss",), followed="accuracy")
+    rose = DeltaSummary(0.2, 0.1, 0.3, 0.1, 412, 188, 60)
+    answer = replace(answer, deltas={**answer.deltas, "all": {**answer.deltas["all"], "log_loss": rose}})
+    right, wrong = Prediction("REFUND", 0.75, ()), Prediction("login", 0.625, ("tied",))
+    moved = [
+        [
+            replace(each, parent_first=None, candidate_first=None, predicted=Predicted("REFUND", before, after))
+            for each in cases
+        ]
+        for cases, before, after in ((content.regressions, right, wrong), (content.improvements, wrong, right))
+    ]
+    return replace(
+        content, answer=answer, regressions=tuple(moved[0]), improvements=tuple(moved[1]),
+        companions={"candidate": _class_tables(1), "parent": _class_tables(0)},
+    )  # fmt: skip
+
+
+def unfollowed() -> Content:
+    """A run that has no metric with values by case."""
+    content = labelled()
+    return replace(
+        content, answer=replace(content.answer, followed=None), regressions=(), improvements=(), case_deltas=()
+    )
+
+
 def alone() -> Content:
     """A run without a parent: floors and invariants alone."""
     content = _content((replace(WAIVED, outcome=Outcome.PASS, reason="above 0.4800"), COUNTED), Outcome.PASS)
@@ -205,7 +265,7 @@ def alone() -> Content:
     )
     return replace(
         content, answer=answer, transitions=(), regressions=(), improvements=(), changes=(),
-        primary_deltas=(),
+        case_deltas=(),
     )  # fmt: skip
 
 
@@ -224,7 +284,7 @@ def bare() -> Content:
     )  # fmt: skip
     return replace(
         content, answer=answer, slices=(), transitions=(), regressions=(),
-        improvements=(), changes=(), primary_deltas=(), limits=(),
+        improvements=(), changes=(), case_deltas=(), limits=(),
     )  # fmt: skip
 
 
@@ -258,19 +318,28 @@ def everywhere(content: Content, said: str) -> Content:
     answer = replace(
         answer, decision=replace(answer.decision, rules=rules, remarks=(said,)), suite=said, metrics=summaries,
         store=said, bundle=said, report=said, candidate=Named(said, said), parent=Named(said, said), suite_digest=said,
-        deltas={said: {said: DeltaSummary(0.1, 0.0, 0.2, 0.1, 1, 1, 1)}},
+        deltas={said: {said: DeltaSummary(0.1, 0.0, 0.2, 0.1, 1, 1, 1)}}, task=said, losses=(said,), followed=said,
     )  # fmt: skip
-    case = CaseChange(said, said, (said,), 1.0, 0.0, first, first)
+    side = Prediction(said, 0.5, (said,))
+    cases = (
+        CaseChange(said, said, (said,), 1.0, 0.0, first, first),
+        CaseChange(said, said, (said,), 1.0, 0.0, None, None, Predicted(said, side, side)),
+    )
+    tables = (
+        Companion("one", said, said, (said, f"{said}2"), ((said, 1),)),
+        Companion("two", said, said, (f"{said}0", said, f"{said}2"), ((said, 1, 2), (f"{said}2", 3, 4))),
+    )
     return replace(
-        content, answer=answer, task=said, primary=said, metrics=(said,), slices=(SliceInfo(said, said, True, 1, 1),),
+        content, answer=answer, primary=said, metrics=(said,), slices=(SliceInfo(said, said, True, 1, 1),),
         criterion=said,
-        transitions=(TransitionCount(said, 1, 1, 1, 1, 1),), regressions=(case,), improvements=(case,),
+        transitions=(TransitionCount(said, 1, 1, 1, 1, 1),), regressions=cases, improvements=cases,
         changes=(MeaningChange(said, said, None),), method=said, limits=(said,),
+        companions={"candidate": tables, "parent": tables},
     )  # fmt: skip
 
 
 CONTENTS: dict[str, Callable[[], Content]] = {
-    each.__name__: each for each in (failing, passing, alone, bare, large)
+    each.__name__: each for each in (failing, passing, labelled, unfollowed, alone, bare, large)
 }  # fmt: skip
 
 

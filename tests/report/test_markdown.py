@@ -1,7 +1,9 @@
 """The comment on a pull request."""
 
 import re
+from dataclasses import replace
 
+from harness.output.companion import Companion
 from harness.report.markdown import markdown
 
 
@@ -25,6 +27,44 @@ class TestOrder:
         """A guard that failed comes after a declared rule that is merely waived."""
         said = markdown(contents.failing()).partition("## Rules")[2]
         assert said.index("`german-floor`") < said.index("`guard:typing-mistakes:RR@10`")
+
+
+class TestBesideTheMetrics:
+    def test_both_sides_in_one_table(self, contents):
+        """`parent → candidate` where they differ, once where they don't; single rows stand upright."""
+        said = markdown(contents.labelled())
+        assert "| `REFUND` | 1,200 | 0.5000 → 0.5100 |" in said
+        assert "| `login` | 1,204 | 0.5000 → 0.5100 |" in said
+        assert "| `high` | 5954.2 | 5953.2 |" in said
+
+    def test_what_is_too_large_is_named(self, contents):
+        """Twelve rows and twelve columns at most."""
+        content = contents.labelled()
+        long = Companion("labels", "Labels", "", ("label", "n"), tuple((f"l{at}", at) for at in range(15)))
+        wide = Companion(
+            "wide", "Wide", "", tuple(f"c{at}" for at in range(13)), (("x", *range(12)), ("y", *range(12)))
+        )
+        said = markdown(replace(content, companions={"candidate": (long, wide)}))
+        assert "`l11`" in said and "`l12`" not in said and "And 3 more rows." in said
+        assert "13 columns are more than fit here; the page has them." in said
+
+
+class TestCases:
+    def test_without_a_corpus(self, contents):
+        """What holds beside what either predicted, and by which metric the case got worse."""
+        said = markdown(contents.labelled())
+        assert "By `accuracy`." in said
+        assert said.count("| `REFUND` | `REFUND` | `login` |") == 5
+        assert "put first" not in said
+
+    def test_without_values_by_case(self, contents):
+        said = markdown(contents.unfollowed())
+        assert "No metric of this run has values by case" in said and "got worse\n" not in said
+
+    def test_a_loss_says_so(self, contents):
+        content = contents.failing()
+        said = markdown(replace(content, answer=replace(content.answer, losses=(content.primary,))))
+        assert "## `nDCG@10` by slice (lower is better)" in said and "By `nDCG@10` (lower is better)." in said
 
 
 class TestHostileText:

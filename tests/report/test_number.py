@@ -1,5 +1,8 @@
 """How numbers and texts are shown."""
 
+import shlex
+from dataclasses import replace
+
 import pytest
 
 from harness.report import number, text, verdict
@@ -49,14 +52,34 @@ class TestText:
 class TestCommands:
     def test_survive_a_shell(self, contents):
         """What is shown can be pasted: names with quotes and dollars arrive as they are."""
-        import shlex
-        from dataclasses import replace
-
         answer = contents.failing().answer
         rules = tuple(replace(rule, id=f"a $b \"c\" 'd' `e`{at}") for at, rule in enumerate(answer.decision.rules))
-        answer = replace(answer, decision=replace(answer.decision, rules=rules))
-        explain, worst, *_ = (
-            shlex.split(command) for command, _ in verdict.commands(answer, "nDCG(dcg='exp-log2')@10")
-        )
+        answer = replace(answer, decision=replace(answer.decision, rules=rules), followed="nDCG(dcg='exp-log2')@10")
+        explain, worst, *_ = (shlex.split(command) for command, _ in verdict.commands(answer))
         assert explain[-1] == "a $b \"c\" 'd' `e`2"
         assert "metric = 'nDCG(dcg=''exp-log2'')@10'" in worst[-1]
+
+    def test_of_labels_ask_for_predictions(self, contents):
+        """Nobody judges documents there; what was given for what is asked where cases share their labels."""
+        said = " ".join(command for command, _ in verdict.commands(contents.labelled().answer))
+        assert "judging_queue" not in said and "document" not in said
+        assert "parent IS DISTINCT FROM candidate" in said and "FROM confusions" in said
+        assert "metric = 'accuracy'" in said
+        numbers = replace(contents.labelled().answer, task="regression")
+        assert "confusions" not in " ".join(command for command, _ in verdict.commands(numbers))
+
+    def test_without_values_by_case_no_case_lost_most(self, contents):
+        """The view has none of such a metric."""
+        said = " ".join(command for command, _ in verdict.commands(contents.unfollowed().answer))
+        assert "worst_regressions" not in said and "case_predictions" in said
+
+
+class TestDecimals:
+    @pytest.mark.parametrize(
+        ("numbers", "decimals"),
+        [((), 4), ((0.0,), 4), ((0.5, -1.0), 4), ((9.99,), 4), ((10.0, 0.5), 3), ((-1234.5,), 1), ((1e7,), 0),
+         ((0.0004,), 6), ((float("inf"), 2.0), 4)],
+    )  # fmt: skip
+    def test_follow_the_largest(self, numbers, decimals):
+        """Five figures of it, and four decimals at least where it is not large."""
+        assert number.decimals(numbers) == decimals

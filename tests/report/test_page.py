@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.output.change import Predicted, Prediction
+from harness.output.companion import Companion
 from harness.output.decision import Outcome
 from harness.report.content import MeaningChange
 from harness.report.page import html
@@ -54,6 +56,12 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
+
+
+def section(page: str, name: str) -> str:
+    """The words of one section, apart where elements are."""
+    inside = page.partition(f'id="{name}"')[2].partition(">")[2].partition("</section>")[0]
+    return " ".join(re.sub("<[^>]*>", " ", inside).split())
 
 
 class TestDecision:
@@ -126,6 +134,98 @@ class TestWhatChanged:
             assert section.count("<details>") == folded
             assert section.count('<th scope="row">') == 1 + many
             assert "score.type" in section.partition("<details>")[0]
+
+
+class TestBesideTheMetrics:
+    def test_both_sides_of_every_table(self, contents):
+        """The candidate's before the parent's, with counts and decimals; a cell that says nothing is a dash."""
+        page = html(contents.labelled())
+        section = page.partition('id="beside"')[2].partition("</section>")[0]
+        captions = re.findall(r"<b>(Candidate|Parent)\.</b> (?:<bdi>)?([^<]*)", section)
+        assert captions == [
+            (side, note)
+            for notes in (
+                ("0/0: zero.",) * 2, ("Gold in rows, predicted in columns.",) * 2,
+                ("In hours, 1 apart.", "In hours, 0 apart."),
+            )
+            for side, note in zip(("Candidate", "Parent"), notes, strict=True)
+        ]  # fmt: skip
+        assert '<td class="n  ">1,200</td>' in section and '<abbr title="no value">–</abbr>' in section
+        assert "0.5100" in section and "0.5000" in section
+
+    def test_the_diagonal_is_marked_to_eyes_and_ears(self, contents):
+        """Five classes on two sides: ten cells, each called right; no other table has one."""
+        page = html(contents.labelled())
+        assert len(re.findall(r'<td class="n diagonal ?"><span class="sr">right: </span>40</td>', page)) == 10
+        assert page.count("diagonal") - page.partition("</style>")[0].count("diagonal") == 10
+
+    def test_single_rows_stand_upright(self, contents):
+        """One line a column, one column a side, decimals by line."""
+        page = html(contents.labelled())
+        [found] = re.findall(r'<table class="companion upright">.*?</table>', page, re.S)
+        assert re.findall(r'<td class="n">([^<]*)</td>', found) == [
+            "412", "412", "5954.2", "5953.2", "0.000120", "0.000120",
+        ]  # fmt: skip
+
+    def test_every_table_can_be_scrolled_by_keyboard(self, contents):
+        """Each stands in a region of its own name that takes the focus."""
+        page = html(contents.labelled()).partition('id="beside"')[2].partition("</section>")[0]
+        regions = re.findall(r'<div class="card scroll[^"]*" tabindex="0" role="region" aria-label="([^"]*)">', page)
+        assert regions == [
+            "Classes, candidate", "Classes, parent", "Confusion, candidate", "Confusion, parent", "Targets",
+        ]  # fmt: skip
+        assert page.count("<table") == len(regions)
+
+    def test_what_is_too_long_is_counted(self, contents):
+        """Two hundred rows stand in the page."""
+        content = contents.labelled()
+        rows = tuple((f"label-{at}", at) for at in range(203))
+        table = Companion("labels", "Labels", "", ("label", "support"), rows)
+        page = html(replace(content, companions={"candidate": (table,)}))
+        assert "And 3 more rows, which the store has." in Page(page).text
+        assert "label-199" in page and "label-200" not in page
+
+    def test_a_run_without_any_has_no_such_section(self, contents):
+        assert 'id="beside"' not in html(contents.failing())
+
+
+class TestCases:
+    def test_without_a_corpus_show_what_holds_and_what_was_predicted(self, contents):
+        """With probabilities and flags, and no word of documents."""
+        text = section(html(contents.labelled()), "worse")
+        assert "Gold REFUND Parent, probability 0.7500 REFUND Candidate, probability 0.6250 login tied" in text
+        assert "put first" not in text and "document" not in text
+        assert "By accuracy : f1_macro has no values by case." in text
+
+    def test_an_empty_set_and_nothing_at_all_are_told_apart(self, contents):
+        content = contents.labelled()
+        [case, *_] = content.regressions
+        sides = Predicted(None, Prediction("", None, ()), Prediction(None, None, ()))
+        text = section(html(replace(content, regressions=(replace(case, predicted=sides),))), "worse")
+        assert "Gold not known Parent none of the labels Candidate nothing" in text
+
+    def test_without_values_by_case_there_are_none(self, contents):
+        """One sentence instead of two sections."""
+        page = html(contents.unfollowed())
+        assert "No metric of this run has values by case" in Page(page).text
+        assert 'id="better"' not in page and 'href="#better"' not in page and "Cases that got worse</h2>" not in page
+
+
+class TestDirection:
+    def test_a_loss_that_rose_is_marked_as_worse(self, contents):
+        """Its interval lies above zero, and that is the bad side; its column says that lower is better."""
+        page = html(contents.labelled())
+        board = page.partition('<table class="board">')[2].partition("</table>")[0]
+        [cell] = re.findall(r'<td class="n ([a-z]*)">[^/]*?<span class="delta"[^>]*>(?:(?!</td>).)*\+0\.2000', board)
+        assert cell == "down"
+        assert re.findall(r'<bdi>(\w+)</bdi> <span class="lower">lower is better', board) == ["log_loss"]
+
+    def test_a_case_whose_loss_rose_is_red(self, contents):
+        content = contents.failing()
+        loss = replace(content, answer=replace(content.answer, losses=(content.primary,)))
+        hues = [re.findall(r'<b class="(up|down)">', html(each)) for each in (content, loss)]
+        assert set(hues[0]) == {"up", "down"}
+        assert hues[1] == [{"up": "down", "down": "up"}[hue] for hue in hues[0]]
 
 
 class TestHostileText:

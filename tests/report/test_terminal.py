@@ -44,6 +44,12 @@ class TestAnswer:
         assert lines["nDCG@10"] == ["0.6325", "0.6112", "−0.0213", "[−0.0367,", "−0.0071]", "412/414"]
         assert lines["RR@10"] == ["0.5625", "0.5412", "–", "–", "412/414"]
 
+    def test_a_loss_says_so(self, contents, capsys):
+        """Beside its name, as nothing else tells which way is worse."""
+        said = _printed(capsys, contents.labelled().answer)
+        assert "log_loss (lower is better)" in said and said.count("lower is better") == 1
+        assert "judging_queue" not in said and "case_predictions" in said
+
     def test_places_and_three_commands(self, contents, capsys):
         """Where things lie, and what to type next."""
         answer = contents.passing().answer

@@ -142,3 +142,21 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         rows(connection, "rankings", {"run": OTHER, "side": "candidate", "release": "new"},
              "case_id position document_id score", ("q-b", 1, "d2", 0.25))  # fmt: skip
     return store
+
+
+@pytest.fixture
+def losses(empty: Store) -> Store:
+    """The suite's promotion cases under a loss, which rose by 1 on q-a and by 2 on q-c and fell by 2 on q-b, and under
+    a metric that has no values by case.
+    """
+    with empty.writing() as connection:
+        write_suite(connection)
+        write_run(connection, RUN, 1)
+        rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
+             (1, "f1_macro", "finish", True), (2, "log_loss", "mean", False))  # fmt: skip
+        for side, values in (("candidate", (1.5, 0.0, 3.0)), ("parent", (0.5, 2.0, 1.0))):
+            key = {"run": RUN, "side": side, "release": side}
+            for case_id, value in zip(("q-a", "q-b", "q-c"), values, strict=True):
+                rows(connection, "case_metrics", key, "metric case_id value status",
+                     ("f1_macro", case_id, None, "scored"), ("log_loss", case_id, value, "scored"))  # fmt: skip
+    return empty

@@ -2,12 +2,16 @@
 
 import pytest
 
-from harness.output.change import CaseChange, FirstAnswer, TransitionCount, Transitions
+from harness.output.change import CaseChange, FirstAnswer, Predicted, Prediction, TransitionCount, Transitions
 from harness.store import account, write
-from harness.store.account import CaseAccount, Loss, RankedDocument, SideAccount, Unjudged, ValueAccount
+from harness.store.account import Loss, Unjudged
+from harness.store.case import CaseAccount, Given, RankedDocument, SideAccount, ValueAccount, case_account
 from harness.store.connection import Store
 
 from .conftest import OTHER, RUN, SUITE, rows, write_decision, write_run, write_suite
+
+OF_A = Predicted("REFUND", Prediction("LOGIN", 0.875, ()), Prediction("LOGIN", 0.5, ("tied",)))
+OF_B = Predicted("LOGIN", Prediction("REFUND", 0.625, ()), Prediction("LOGIN", 0.75, ()))
 
 
 class TestRuns:
@@ -66,11 +70,27 @@ class TestCaseChanges:
         with small.reading() as connection:
             found = account.case_changes(connection, RUN, "RR@10")
         assert found == (
-            CaseChange("q-a", "refund", (), 1.0, 0.5, FirstAnswer("d3", "", 1), FirstAnswer("d9", "nine", -1)),
+            CaseChange("q-a", "refund", (), 1.0, 0.5, FirstAnswer("d3", "", 1), FirstAnswer("d9", "nine", -1), OF_A),
             CaseChange(
-                "q-b", "reset pasword", ("typos",), 0.5, 1.0, FirstAnswer("d2", "", 1), FirstAnswer("d1", "one", 2)
+                "q-b",
+                "reset pasword",
+                ("typos",),
+                0.5,
+                1.0,
+                FirstAnswer("d2", "", 1),
+                FirstAnswer("d1", "one", 2),
+                OF_B,
             ),
         )
+
+    def test_of_a_loss_the_greatest_rise_first(self, losses: Store) -> None:
+        """q-c rose by 2, q-a by 1, and q-b fell."""
+        with losses.reading() as connection:
+            found = account.case_changes(connection, RUN, "log_loss")
+        assert [(each.case_id, each.candidate_value - each.parent_value) for each in found] == [
+            ("q-c", 2.0), ("q-a", 1.0), ("q-b", -2.0),
+        ]  # fmt: skip
+        assert {each.predicted for each in found} == {None}
 
     def test_deltas_in_suite_order(self, small: Store) -> None:
         """Of the cases that both sides scored."""
@@ -87,6 +107,11 @@ class TestLostMost:
             assert account.lost_most(connection, RUN, "P@5", "all", 5) == losses
             assert account.lost_most(connection, RUN, "P@5", "all", 1) == losses[:1]
             assert account.lost_most(connection, OTHER, "P@5", "all", 5) == ()
+
+    def test_of_a_loss_where_it_rose_most(self, losses: Store) -> None:
+        with losses.reading() as connection:
+            found = account.lost_most(connection, RUN, "log_loss", "all", 5)
+        assert found == (Loss("q-c", 2.0, "login"), Loss("q-a", 1.0, "refund"))
 
     def test_of_a_slice(self, small: Store) -> None:
         """Its members alone; a name is text, no SQL."""
@@ -108,29 +133,49 @@ class TestCaseAccount:
     def test_what_both_sides_did(self, small: Store) -> None:
         """The parent first, with at most so many documents; a document whose text was not kept has no head."""
         with small.reading() as connection:
-            found = account.case_account(connection, RUN, "q-a", 1)
+            found = case_account(connection, RUN, "q-a", 1)
         assert found == CaseAccount(
             "promotion", "g1", "refund", (),
             (
                 SideAccount("parent", "old", "ok", "", 8, 9, (RankedDocument(1, "d3", 0.8, 1, ""),)),
-                SideAccount("candidate", "new", "ok", "", 8, 2, (RankedDocument(1, "d9", 0.7, -1, "nine"),)),
+                SideAccount(
+                    "candidate", "new", "ok", "", 8, 2, (RankedDocument(1, "d9", 0.7, -1, "nine"),),
+                    Given(1, 0, ("d3",)),
+                ),
             ),
-            (ValueAccount("P@5", 0.5, 0.25, -0.25, "scored"), ValueAccount("RR@10", 1.0, 0.5, -0.5, "scored")),
+            (ValueAccount("RR@10", 1.0, 0.5, -0.5, "scored"), ValueAccount("P@5", 0.5, 0.25, -0.25, "scored")),
+            OF_A,
         )  # fmt: skip
+
+    def test_what_a_last_stage_was_given(self, small: Store) -> None:
+        """Of q-b two documents, one of the two relevant ones among them; of q-c nothing, and nothing is relevant."""
+        with small.reading() as connection:
+            found = [case_account(connection, RUN, case_id, 5) for case_id in ("q-b", "q-c")]
+        assert [[side.given for side in told.sides] for told in found if told] == [
+            [None, Given(2, 1, ("d2",))], [None, Given(0, 0, ())],
+        ]  # fmt: skip
+
+    def test_a_metric_without_values_by_case_is_none_of_them(self, losses: Store) -> None:
+        """f1_macro is of all cases together."""
+        with losses.reading() as connection:
+            told = case_account(connection, RUN, "q-a", 5)
+        assert told is not None
+        assert [each.metric for each in told.values] == ["log_loss"]
+        assert told.predicted is None
 
     def test_a_side_without_an_output(self, small: Store) -> None:
         """No document, and why; the candidate's value is none, and why."""
         with small.reading() as connection:
-            found = account.case_account(connection, RUN, "q-c", 5)
+            found = case_account(connection, RUN, "q-c", 5)
         assert found is not None
         assert found.slices == ("typos",)
         assert [(side.status, len(side.documents)) for side in found.sides] == [("ok", 1), ("missing", 0)]
         assert found.values == (
-            ValueAccount("P@5", None, None, None, "missing"), ValueAccount("RR@10", 0.0, None, None, "missing"),
+            ValueAccount("RR@10", 0.0, None, None, "missing"), ValueAccount("P@5", None, None, None, "missing"),
         )  # fmt: skip
 
     @pytest.mark.parametrize("case_id", ["nobody", "q", "Q-A", ""])
     def test_no_such_case(self, small: Store, case_id: str) -> None:
         """IDs are whole and exact."""
         with small.reading() as connection:
-            assert account.case_account(connection, RUN, case_id, 5) is None
+            assert case_account(connection, RUN, case_id, 5) is None

@@ -8,8 +8,6 @@ import pytest
 from harness.store.connection import Store
 from harness.store.query import query
 
-from .conftest import RUN, rows, write_run, write_suite
-
 SCRIPT = resources.files("harness.store").joinpath("views.sql").read_text(encoding="utf-8")
 VIEWS = re.findall(r"CREATE OR REPLACE VIEW (\w+)", SCRIPT)
 
@@ -67,18 +65,9 @@ class TestWorstRegressions:
             ("P@5", "q-b", -0.75, "reset pasword"), ("P@5", "q-a", -0.25, "refund"), ("RR@10", "q-a", -0.5, "refund"),
         ]  # fmt: skip
 
-    def test_of_a_loss_where_it_rose_most(self, empty: Store) -> None:
+    def test_of_a_loss_where_it_rose_most(self, losses: Store) -> None:
         """Of log_loss q-a rose by 1 and q-c by 2; q-b fell, which is a gain."""
-        with empty.writing() as connection:
-            write_suite(connection)
-            write_run(connection, RUN, 1)
-            rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
-                 (1, "log_loss", "mean", False))  # fmt: skip
-            for side, values in (("candidate", (1.5, 0.0, 3.0)), ("parent", (0.5, 2.0, 1.0))):
-                key = {"run": RUN, "side": side, "release": side, "metric": "log_loss"}
-                cases = zip(("q-a", "q-b", "q-c"), values, strict=True)
-                rows(connection, "case_metrics", key, "case_id value status", *((*each, "scored") for each in cases))
-        assert view(empty, "case_id, delta", "worst_regressions") == [("q-c", 2.0), ("q-a", 1.0)]
+        assert view(losses, "case_id, delta", "worst_regressions") == [("q-c", 2.0), ("q-a", 1.0)]
 
 
 class TestCasePredictions:
