@@ -121,10 +121,11 @@ class NamespaceState:
     behind: Behind | None = None
 
     def as_record(self) -> dict[str, Json]:
-        """As `diff` prints it."""
+        """As `diff` prints it; with the run that would prove it, where one is demanded."""
         return {
             "name": self.namespace.name, "kind": self.namespace.kind, "side": self.namespace.side,
             "state": str(self.state), "reason": self.reason,
+            **({} if self.parity is None else {"parity": self.parity.as_record()}),
         }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from harness.lifecycle.items import Items
 from harness.lifecycle.migration import Migration, migration
 from harness.lifecycle.namespace import NODE_KIND, Namespace, corpus_now
 from harness.lifecycle.namespace import read as read_namespaces
+from harness.lifecycle.parity import read as read_parity
 from harness.lifecycle.permutation import HeadRows, permutation
 from harness.release.difference import Change, changes
 from harness.release.field import Kind
@@ -40,7 +41,8 @@ class Prepared:
 
 
 def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[Scoring, ...] | None = None) -> Prepared:
-    """Derives it all from the two manifests, the parent's namespaces.toml, and what stored runs know of single texts.
+    """Derives it all from the two manifests, the parent's namespaces.toml, the candidate's parity.jsonl, and what
+    stored runs know of single texts.
 
     Without a namespaces.toml the parent is taken to keep one namespace for each node of its graph.
     Raises NotAdmitted where labels moved without the head's rows, or the other way round.
@@ -54,7 +56,8 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
     # What was cut is stored by document, whichever member cut it.
     known = _items(stored) if stored and not composed else {}
     namespaces = read_namespaces(parent.folder) or _of_every_node(old.graph, known)
-    states = as_of(compatibility(namespaces, old, new, scorings=scorings), corpus_now(parent.folder))
+    proven = read_parity(candidate.folder)
+    states = as_of(compatibility(namespaces, old, new, scorings=scorings, proven=proven), corpus_now(parent.folder))
     items = {
         each.name: known[each.side]
         for each in namespaces
@@ -66,7 +69,7 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
         namespaces=namespaces,
         states=states,
         plan=plan,
-        migration=migration(old, new, states, plan, labels=labels),
+        migration=migration(old, new, states, plan, parity=proven, labels=labels),
     )
 
 
