@@ -328,6 +328,8 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(_refuse(_interrupted(), as_json))
     except Exception as fault:
+        if isinstance(fault, OSError) and fault.filename is not None:
+            sys.exit(_refuse(_unreachable(fault), as_json))
         if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
             usage = Misconfigured(
                 "the command line", found=message().replace("Value error, ", ""),
@@ -353,6 +355,14 @@ def _refuse(refusal: HarnessError, as_json: bool) -> int:
     except OSError:
         _give_up_stdout()  # a full disk behind stdout: the exit code is all that can still be said
     return refusal.exit_code
+
+
+def _unreachable(fault: OSError) -> Stopped:
+    return Stopped(
+        os.fsdecode(fault.filename), found=fault.strerror or str(fault),
+        expected="a file or a folder that can be read and written",
+        mend="Mend the path or the permissions, or free some space; then give the same command again.",
+    )  # fmt: skip
 
 
 def _interrupted() -> Interrupted:

@@ -226,6 +226,21 @@ class TestRefusal:
         monkeypatch.setattr("harness.verb.freeze.load", interrupted)
         assert command("freeze", "s")[0] == 130
 
+    def test_a_place_that_cannot_be_reached_is_5_and_named(self, command, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Permissions and full disks are no fault of our own."""
+
+        def denied(_: object) -> None:
+            raise PermissionError(13, "Permission denied", "suites/s/corpus.jsonl")
+
+        monkeypatch.setattr("harness.verb.freeze.load", denied)
+        code, _, err = command("freeze", "s")
+        assert code == 5 and err.startswith("suites/s/corpus.jsonl: Permission denied.")
+
+    @pytest.mark.parametrize("words", [("check", "a" * 300), ("admit", "a" * 300)])
+    def test_a_name_that_no_file_can_have_is_not_found(self, command, words: tuple[str, str]) -> None:
+        code, _, err = command(*words)
+        assert code == 2 and "too long" in err
+
     def test_a_fault_of_our_own_is_70_without_a_traceback(self, command, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
         monkeypatch.setattr("harness.verb.freeze.load", lambda _: 1 / 0)

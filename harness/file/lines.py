@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -174,7 +174,17 @@ def _finite(text: str) -> float:
     return value
 
 
-_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+def strict_decoder(whole: Callable[[str], int | float] | None = None) -> json.JSONDecoder:
+    """Of JSON in which no key stands twice and every number is finite; ValueError tells what isn't so.
+
+    `whole`: what a whole number is read by, in place of `int`.
+    """
+    return json.JSONDecoder(
+        object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite, parse_int=whole
+    )  # fmt: skip
+
+
+_STRICT = strict_decoder()
 _LENIENT = json.JSONDecoder(object_pairs_hook=_object)
 
 

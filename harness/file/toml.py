@@ -113,12 +113,14 @@ def _refusal(
 
 
 def _real(data: object, loc: Sequence[Key]) -> tuple[Key, ...]:
-    """The part of a location that is in the data: pydantic appends the branch of a union, or the missing key."""
+    """The part of a location that is in the data, which has neither the branch of a union, nor a missing key, nor the
+    name that a model gives to keys of the table above.
+    """
     keys: list[Key] = []
     for key in loc:
         inside = isinstance(data, dict) and key in data
         if not inside and not (isinstance(data, list) and isinstance(key, int) and key < len(data)):
-            break
+            continue
         keys.append(key)
         data = data[key]  # type: ignore[index]  # one of the two shapes just seen
     return tuple(keys)

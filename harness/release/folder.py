@@ -7,12 +7,15 @@ and pickled weights where safetensors stand beside them.
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
+from typing import NoReturn
 
 from harness.errors import NotAdmitted
+from harness.file.lines import strict_decoder
 from harness.file.unchanged import kept_while_unchanged
 from harness.identity import Json, file_digest
 
@@ -23,6 +26,7 @@ NOT_READ = (
 )  # fmt: skip
 FOLDERS_NOT_READ = ("__pycache__", "onnx", "openvino", "coreml", ".*")
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+LONGEST_NUMBER = 300
 LFS_POINTER = b"version https://git-lfs"
 RESTORE = "Restore the file from where the model came from."
 FETCH = "The folder is incomplete: fetch all of it again."
@@ -69,25 +73,30 @@ class ModelFolder:
 def read_folder(path: Path) -> ModelFolder:
     """Digests every file that counts; nothing is loaded, and nothing is judged."""
     names = list(_counted(path))
-    there = [name for name in names if (path / name).exists()]
+    there = [name for name in names if (path / name).is_file()]
     return ModelFolder(
         path,
         {name: _digest(path / name) for name in there},
         tuple(name for name in there if _is_pointer(path / name)),
-        tuple(name for name in names if name not in there),
+        tuple(name for name in names if not (path / name).exists()),
     )
 
 
 def read_json(path: Path) -> Json:
-    """Raises NotAdmitted for a file of a model that isn't JSON, or only stands for one (Git LFS)."""
+    """Raises NotAdmitted for a file of a model that isn't JSON, says a key twice, holds a number that isn't finite or
+    text that isn't Unicode, or only stands for a file (Git LFS).
+    """
     if _is_pointer(path):
         raise NotAdmitted(
             str(path), found="a Git LFS pointer and not the file", expected="a JSON file",
             mend="Run `git lfs pull` where the folder was cloned.",
         )  # fmt: skip
     try:
-        value: Json = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        text = path.read_text(encoding="utf-8")
+        value: Json = _DECODER.decode(text)
+        if _HALF.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
         raise damaged(path, f"no JSON ({error})", "a JSON file") from error
     return value
 
@@ -102,10 +111,23 @@ def incomplete(path: Path, expected: str, found: str = "no such file") -> NotAdm
     return NotAdmitted(str(path), found=found, expected=expected, mend=FETCH)
 
 
+def _whole(text: str) -> int | float:
+    """A number that no double holds exactly (tokenizers without a limit say 1e30) is one that none is counted by."""
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits")
+    value = int(text)
+    return value if abs(value) < 2**53 else float(value)
+
+
+_DECODER = strict_decoder(_whole)
+# An escape of half a character: no UTF-8 says it.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 def _counted(folder: Path) -> Iterator[str]:
     """Relative paths of the files that count, sorted. Links are followed, also out of the folder."""
     found, seen = [], {os.path.realpath(folder)}
-    for here, folders, names in os.walk(folder, followlinks=True):
+    for here, folders, names in os.walk(folder, onerror=_refused, followlinks=True):
         inside = sorted(name for name in folders if not any(fnmatch(name, like) for like in FOLDERS_NOT_READ))
         real = {name: os.path.realpath(Path(here) / name) for name in inside}
         folders[:] = [name for name in inside if real[name] not in seen]
@@ -114,6 +136,10 @@ def _counted(folder: Path) -> Iterator[str]:
         skipped = NOT_READ + PICKLED if safe else NOT_READ
         found += [Path(here) / name for name in names if not any(fnmatch(name, like) for like in skipped)]
     yield from sorted(path.relative_to(folder).as_posix() for path in found)
+
+
+def _refused(error: OSError) -> NoReturn:
+    raise error
 
 
 def _is_pointer(path: Path) -> bool:

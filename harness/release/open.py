@@ -1,12 +1,13 @@
 """From a release's folder to the release: its definition, the files it depends on, its manifest and content ID."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, Stopped
-from harness.file.toml import read_toml
+from harness.file.toml import nearest, read_toml
 from harness.identity import Json, file_digest
 from harness.release.admit import Check, findings, folder_findings, not_admitted, refused
 from harness.release.definition import Model, Recorded, ReleaseDefinition
@@ -159,13 +160,14 @@ def inspect_release(folder: Path, *, download: bool = False) -> Inspection:
     if definition.model is None:
         opened = open_release(folder, download=download)
         return Inspection(definition, opened.manifest, findings(opened.manifest, None))
-    model = read_folder(find_model(definition.model, folder, download=download))
-    beside = read_beside(definition, folder)
-    try:
-        manifest = describe(definition, model, beside)
-    except NotAdmitted as refusal:
-        return Inspection(definition, None, (refused(refusal), *folder_findings(model)), model.path)
-    return Inspection(definition, manifest, findings(manifest, model), model.path)
+    with _reading(folder):
+        model = read_folder(find_model(definition.model, folder, download=download))
+        beside = read_beside(definition, folder)
+        try:
+            manifest = describe(definition, model, beside)
+        except NotAdmitted as refusal:
+            return Inspection(definition, None, (refused(refusal), *folder_findings(model)), model.path)
+        return Inspection(definition, manifest, findings(manifest, model), model.path)
 
 
 def _opened(folder: Path, download: bool, above: tuple[Path, ...]) -> Release:
@@ -175,13 +177,20 @@ def _opened(folder: Path, download: bool, above: tuple[Path, ...]) -> Release:
             f"release {definition.name}", found="a release made of itself", expected="members that are other releases",
             mend="Name other releases in release.toml.",
         )  # fmt: skip
-    try:
+    with _reading(folder):
         beside = read_beside(definition, folder)
         if definition.recorded is not None:
             return _recorded(folder, definition, definition.recorded, beside)
         if definition.model is not None:
             return _live(folder, definition, definition.model, beside, download)
         return _composed(folder, definition, beside, download, (*above, folder.resolve()))
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Raises Stopped for a file that can't be read."""
+    try:
+        yield
     except OSError as refusal:
         raise Stopped(
             str(refusal.filename or folder), found=refusal.strerror or str(refusal), expected="a file that can be read",
@@ -205,11 +214,28 @@ def _composed(
     folder: Path, definition: ReleaseDefinition, beside: Beside, download: bool, above: tuple[Path, ...]
 ) -> Release:
     """Members are found by name, in the folders beside this release's."""
-    members = {role: _opened(folder.parent / name, download, above) for role, name in _members(definition).items()}
+    members = {
+        role: _opened(_beside(folder, definition, role, name), download, above)
+        for role, name in _members(definition).items()
+    }
     manifest = describe_composed(definition, {role: each.manifest for role, each in members.items()}, beside)
     _admit(definition, findings(manifest, None))
     files = {f"{role}/{file}": found for role, each in members.items() for file, found in each.files.items()}
     return Release(definition.name, folder, definition, files, manifest, members=members)
+
+
+def _beside(folder: Path, definition: ReleaseDefinition, role: str, name: str) -> Path:
+    """Raises NotFound for a member that isn't there."""
+    place = folder.parent / name
+    if not (place / DEFINITION).is_file():
+        there = sorted(each.parent.name for each in folder.parent.glob(f"*/{DEFINITION}") if each.parent != folder)
+        meant = nearest(name, there)
+        raise NotFound(
+            f"release {definition.name}", found=f"no release {name!r}" + ("" if role == name else f", its {role}"),
+            expected=f"a folder {name} with {DEFINITION} beside its own",
+            mend=f"Did you mean {meant!r}?" if meant else f"There is: {', '.join(there) or 'no other release'}.",
+        )  # fmt: skip
+    return place
 
 
 def _members(definition: ReleaseDefinition) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """Opening the store: one writer or many readers, and one transaction for each finished step."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +122,11 @@ class Store:
                     expected="one writer at a time, and no reader beside it",
                     mend="Wait until it has finished, or name another store with --store.",
                 ) from refusal
+            if self.path.exists() and not os.access(self.path, os.R_OK if read_only else os.R_OK | os.W_OK):
+                raise Stopped(
+                    str(self.path), found="Permission denied", expected="a file that can be read and written",
+                    mend="Mend its permissions, or name another store with --store.",
+                ) from refusal  # fmt: skip
             raise Misconfigured(
                 str(self.path),
                 found=_first_line(refusal),

@@ -67,18 +67,19 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
         checks = (*checks, *_complete(inspection.model_folder, inspection.manifest, checks))
         return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
     try:
-        return admit_release(open_release(folder, download=download), checks)
+        opened = open_release(folder, download=download)
+        proofs = _proven_now(opened, checks)
     except Stopped as refusal:
         # It was seen to be whole, and the library still does not take it.
         found = f"{refusal.subject}: {refusal.found}"
         checks = (*checks, Check("loads", False, found, refusal.expected, refusal.mend))
         return Admission(inspection.definition.name, State.DRAFT, None, {}, checks)
+    return admit_release(opened, checks, proofs)
 
 
 def admit_release(opened: Release, checks: tuple[Check, ...] = (), proofs: Iterable[Check] | None = None) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED. `proofs`: in place of running it."""
-    with doing(f"proving {opened.name} against the reference"):
-        checks = (*checks, *_calibrated(opened), *(_proven(opened, checks) if proofs is None else proofs))
+    checks = (*checks, *_calibrated(opened), *(_proven_now(opened, checks) if proofs is None else proofs))
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {
             "files": dict(opened.files),
@@ -93,6 +94,11 @@ def admit_release(opened: Release, checks: tuple[Check, ...] = (), proofs: Itera
         {node.name: node.key for node in as_tuple(opened).graph.nodes},
         checks,
     )
+
+
+def _proven_now(opened: Release, checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    with doing(f"proving {opened.name} against the reference"):
+        return tuple(_proven(opened, checks))
 
 
 def require_admitted(opened: Release) -> None:

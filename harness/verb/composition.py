@@ -34,7 +34,7 @@ def composition(opened: Release) -> Iterator[Check]:
     a fusion: every sum. A recorded member has no answer to texts that it was not recorded on.
     """
     recorded = sorted({each.name for each in _leaves(opened) if each.recorded is not None})
-    expected = f"what its members' answers come to by hand, within {TOLERANCE:g}"
+    expected = f"what its members' answers come to by hand, within {TOLERANCE:g}, of their size above 1"
     if recorded:
         yield Check("composition", True, f"not computed again: {', '.join(recorded)} recorded", expected)
         return
@@ -82,13 +82,15 @@ def _fusion(opened: Release, task: Task) -> Mapping[str, Mapping[str, float]]:
 
 
 def _difference(found: Executed, wanted: Mapping[str, Mapping[str, float]]) -> float:
-    """The largest of all scores, infinite for other documents, another order, or no ranking at all."""
+    """The largest of all scores, of the score's size where that is above 1; infinite for other documents, another
+    order, or no ranking at all.
+    """
     largest = 0.0
     for case, ranking in _rankings(found).items():
         scores, plain = _scores(ranking), wanted[case]
         if scores.keys() != plain.keys() or (np.diff(ranking.scores) > 0).any():
             return float("inf")
-        largest = max([largest, *(abs(scores[each] - plain[each]) for each in scores)])
+        largest = max([largest, *(abs(scores[each] - plain[each]) / max(1.0, abs(plain[each])) for each in scores)])
     return largest if _rankings(found).keys() == wanted.keys() else float("inf")
 
 

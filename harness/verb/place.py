@@ -49,7 +49,7 @@ class Place:
 
     def _find(self, what: str, name: str, file: str) -> Path:
         for folder in (Path(name), self.root / f"{what}s" / name):
-            if (folder / file).is_file():
+            if _is_there(folder / file):
                 return folder.resolve()
         shelf = self.root / f"{what}s"
         there = sorted(entry.parent.name for entry in shelf.glob(f"*/{file}"))
@@ -60,6 +60,16 @@ class Place:
             expected=f"a folder that holds {file}",
             mend=f"Did you mean {near[0]!r}?" if near else f"There is: {', '.join(there) or f'no {what} yet'}.",
         )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise NotFound(
+            str(path), found=error.strerror or str(error), expected="a place that can be looked into",
+            mend="Mend the path or the permissions.",
+        ) from error  # fmt: skip
 
 
 def shown(path: Path) -> str:

@@ -78,9 +78,9 @@ class TestTwoStages:
             opened(whole(STAGES.replace('"cross"', '"sum"')))
 
     def test_a_stage_that_is_not_there_is_not_found(self, bi, whole):
-        """By its release.toml."""
-        bi("a")
-        with pytest.raises(NotFound, match="cross"):
+        """Who names it is said, and what is near."""
+        bi("a"), bi("crass")
+        with pytest.raises(NotFound, match=r"release whole: no release 'cross', its reranker.*\n.*mean 'crass'"):
             opened(whole(STAGES))
 
     def test_a_release_made_of_itself_is_refused(self, bi, whole):

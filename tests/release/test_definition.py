@@ -153,6 +153,11 @@ class TestRefusals:
             (HEAD.replace('"bi"', '"fusion"') + FUSION.replace('b = "none"', 'c = "none"'), "the same releases"),
             (HEAD.replace('"bi"', '"fusion"') + FUSION + "[input]\nmax_length = 5\n", "its members say that"),
             (HEAD.replace('"bi"', '"two-stage"') + 'retriever = "a"\ndepth = 5\n', "reranker"),
+            (
+                HEAD.replace('"bi"', '"two-stage"') + 'retriever = "a"\nreranker = "b"\ndepth = 0\n',
+                "line 6: `depth` is 0",
+            ),
+            (HEAD.replace('"bi"', '"fusion"') + FUSION.replace("0.5", "1e308", 1), "less than or equal to 1e"),
             (MODEL.replace('"bi"', '"cross"') + '[prompts]\nquery = "q"\n', "a cross release has no [prompts]"),
             (MODEL.replace('"bi"', '"late"') + '[override.readout]\npooling = "cls"\n', "only a bi release"),
             (MODEL + "[late]\nskip = []\n", "only a late release"),

@@ -47,6 +47,12 @@ class TestFilesThatCount:
         (folder.path / "model" / "1_Pooling" / "again").symlink_to(folder.path / "model" / "1_Pooling")
         assert len(files(folder)) == 7
 
+    def test_what_is_no_file_is_not_waited_for(self, bi):
+        """A pipe that nobody writes to would be read for ever."""
+        folder = bi()
+        os.mkfifo(folder.path / "model" / "pipe.json")
+        assert len(files(folder)) == 7
+
     def test_a_changed_file_is_digested_again(self, bi):
         """Digests are remembered, but not past a change of the file, also to one of equal size."""
         folder = bi()
@@ -79,6 +85,21 @@ class TestJson:
         read = read_folder(bi().write("model/config.json", content).path / "model")
         with pytest.raises(NotAdmitted, match=r"config\.json"):
             read.json("config.json")
+
+    @pytest.mark.parametrize(
+        "value", ["NaN", "-Infinity", "1e999", '"\\ud800"', "9" * 5000, '{"a": 1, "a": 2}'], ids=lambda text: text[:12]
+    )
+    def test_what_cannot_be_digested_or_reads_in_two_ways_is_refused(self, bi, value):
+        """No digest says NaN or half a character, and of a key that stands twice each library may take another."""
+        read = read_folder(bi().write("model/config.json", f'{{"x": {value}}}').path / "model")
+        with pytest.raises(NotAdmitted, match=r"config\.json: no JSON"):
+            read.json("config.json")
+
+    def test_a_number_beyond_all_counting_is_a_double(self, bi):
+        """As tokenizers say that they have no limit; canonical JSON has no such whole number."""
+        read = read_folder(bi().write("model/config.json", f'{{"x": {10**30}, "y": {2**53 - 1}}}').path / "model")
+        x, y = read.json("config.json").values()
+        assert (x, type(x), y, type(y)) == (1e30, float, 2**53 - 1, int)
 
 
 class TestDigestsByPlace:

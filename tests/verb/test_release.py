@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.errors import Misconfigured, NotAdmitted, NotFound
+from harness.errors import Misconfigured, NotAdmitted, NotFound, Stopped
 from harness.lifecycle.state import State
 
 from ..candidate.conftest import save_tiny
@@ -155,6 +155,18 @@ class TestBrokenFolder:
         read = json.loads((tiny / "tokenizer.json").read_text())
         (tiny / "tokenizer.json").write_text(json.dumps(read | {"pre_tokenizer": {"type": "Nothing"}}))
         assert self.broken() == {"loads"}
+
+    def test_a_ledger_that_cannot_be_written_is_no_fault_of_the_model(
+        self, tiny: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Its proofs hold; it is the command that stopped."""
+
+        def full(*_: object) -> None:
+            raise Stopped("lifecycle.jsonl", found="No space left", expected="a place", mend="Free some space.")
+
+        monkeypatch.setattr("harness.verb.admit.advance", full)
+        with pytest.raises(Stopped, match="No space left"):
+            harness.admit("tiny")
 
     @pytest.mark.parametrize(("key", "value"), [("vocab_size", 7), ("num_attention_heads", 5), ("hidden_act", "x")])
     def test_a_configuration_of_another_model_is_broken_checks(self, tiny: Path, key: str, value: object) -> None:

@@ -318,6 +318,12 @@ class TestAdmission:
         [shown] = [check for check in harness.admit("fused").checks if check.name == "composition"]
         assert shown.ok and "difference" in shown.found
 
+    def test_large_weights_are_no_fault(self, project: Project) -> None:
+        """A sum of thousands is told apart from another no finer than its own last digits."""
+        text = 'interaction = "fusion"\n[fusion]\nweights = { bi = 12345.6, cls = 1e9 }\n'
+        project.release("fused", text + 'scales = { bi = "none", cls = "none" }\n')
+        assert harness.admit("fused").ok
+
     @pytest.mark.parametrize("broken", ["lists_of", "staged"])
     def test_stages_that_are_put_together_otherwise_are_found(self, project: Project, monkeypatch, broken: str) -> None:
         """A depth that is not kept, and an order that is not the reranker's."""

@@ -179,7 +179,7 @@ def state(backbone: Backbone) -> Tree:
 
 
 def max_length(backbone: Backbone, own: Limit | None = None, exactly: Limit | None = None) -> Told:
-    """The smallest of the limits of module, tokenizer and positions, or the declared one in their place.
+    """What the module states, else the tokenizer, and no more than the positions; or the declared one in their place.
 
     `own`: a side's, which stands in the place of module's and tokenizer's. `exactly`: the width of a side whose texts
     all have the same, whatever is stated or declared. A declared length may pass what module and tokenizer were saved
@@ -227,7 +227,8 @@ def _stated(backbone: Backbone) -> list[Limit]:
         if config is backbone.config:
             tokens -= first_position(backbone.config)
         found.append(Limit(tokens, f"{file}#/{key}", fixed=config is backbone.config))
-    return found
+    # The library gives the tokenizer what its module says, in place of the tokenizer's own, also where it is more.
+    return [limit for limit in found if limit.fixed or limit is found[0]]
 
 
 def _lower_case(backbone: Backbone) -> Told:

@@ -1,6 +1,5 @@
 """The files of a tokenizer, read without building one: vocabulary, special tokens, normaliser."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -57,7 +56,7 @@ def read_tokenizer(folder: ModelFolder, place: PurePosixPath) -> Tokenizer:
     added = {
         str(about["content"]): int(token_id)
         for token_id, about in _object(config.get("added_tokens_decoder")).items()
-        if isinstance(about, Mapping) and "content" in about
+        if token_id.isdecimal() and isinstance(about, Mapping) and "content" in about
     }
     extra = folder.json(place / "added_tokens.json") or {}
     ids = {**vocabulary.ids, **{token: each for token, each in extra.items() if isinstance(each, int)}, **added}
@@ -124,8 +123,11 @@ def _lines(path: Path) -> _Vocabulary:
 
 @kept_while_unchanged(8)
 def _mapping(path: Path) -> _Vocabulary:
-    read = json.loads(path.read_text(encoding="utf-8"))
-    return _Vocabulary({str(token): int(each) for token, each in read.items()}, path.name, len(read))
+    read = read_json(path)
+    if not isinstance(read, dict):
+        raise TypeError("not a JSON object")
+    ids = {str(token): each for token, each in read.items() if isinstance(each, int)}
+    return _Vocabulary(ids, path.name, len(ids))
 
 
 def _normaliser(config: Mapping[str, Json], file: str, vocabulary: _Vocabulary, place: PurePosixPath) -> Told:

@@ -289,16 +289,23 @@ class TestMaxLength:
     @pytest.mark.parametrize(
         ("file", "keys", "value", "stated"),
         [
-            ("tokenizer_config.json", {"model_max_length": 40}, 40, "tokenizer_config.json#/model_max_length"),
             ("config.json", {"max_position_embeddings": 50}, 50, "config.json#/max_position_embeddings"),
+            ("tokenizer_config.json", {"model_max_length": 40}, 64, "sentence_bert_config.json#/max_seq_length"),
             ("tokenizer_config.json", {"model_max_length": 10**30}, 64, "sentence_bert_config.json#/max_seq_length"),
             ("config.json", {"max_position_embeddings": -1}, 64, "sentence_bert_config.json#/max_seq_length"),
         ],
     )
-    def test_the_smallest_limit_counts(self, bi, file, keys, value, stated):
-        """Whichever file states it; a limit beyond all reason is none."""
+    def test_the_module_says_it_as_far_as_positions_go(self, bi, file, keys, value, stated):
+        """What the module says the library gives its tokenizer, whose own says nothing then, also where it is less."""
         folder = bi().change(f"model/{file}", **keys)
         assert (tower(folder).input.max_length, source(folder, "towers.both.input.max_length")) == (value, stated)
+
+    @pytest.mark.parametrize(("said", "value"), [(40, 40), (10**30, 512)])
+    def test_a_tokenizers_own_counts_where_the_module_is_silent(self, bi, said, value):
+        """One beyond all reason is none."""
+        folder = bi().change("model/sentence_bert_config.json", max_seq_length=None)
+        folder.change("model/tokenizer_config.json", model_max_length=said)
+        assert tower(folder).input.max_length == value
 
     def test_a_declared_length_below_the_folders_counts(self, bi):
         """And the folder's own stays on record."""
