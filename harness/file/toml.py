@@ -97,12 +97,14 @@ def _refusal(
             mend=f"Add `{first['loc'][-1]} = …`.",
         )  # fmt: skip
     if first["type"] == "value_error":
-        said = first["msg"].removeprefix("Value error, ")
+        said = _short(first["msg"].removeprefix("Value error, "))
         about = f"`{name}`: " if name else ""
         return Misconfigured(
             subject, found=f"{about}{said}{more}", expected="keys that fit each other", mend="Correct that entry."
         )
-    wanted = [error["msg"].removeprefix("Input should be ") for error in errors if _real(data, error["loc"]) == keys]
+    wanted = [
+        _short(error["msg"].removeprefix("Input should be ")) for error in errors if _real(data, error["loc"]) == keys
+    ]
     expected = " or ".join(dict.fromkeys(wanted))
     value = first["input"]
     meant = nearest(value, re.findall(r"'([^']*)'", expected)) if isinstance(value, str) else None
@@ -207,3 +209,8 @@ def _dotted(keys: Sequence[Key]) -> str:
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _short(message: str) -> str:
+    """A bound such as 1e100 as one writes it, not as a row of a hundred zeros."""
+    return re.sub(r"\d{20,}", lambda digits: f"{float(digits[0]):g}", message)
