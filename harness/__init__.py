@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness.verb.admit import admit
     from harness.verb.bundle import bundle
     from harness.verb.cache import cache
+    from harness.verb.calibrate import calibrate
     from harness.verb.check import check
     from harness.verb.decide import decide
     from harness.verb.demo import demo
@@ -33,6 +34,7 @@ __all__ = [
     "admit",
     "bundle",
     "cache",
+    "calibrate",
     "check",
     "decide",
     "demo",

@@ -41,6 +41,21 @@ class Form(StrEnum):
     json = "json"
 
 
+class FamilyName(StrEnum):
+    temperature = "temperature"
+    vector = "vector"
+    matrix = "matrix"
+    platt = "platt"
+    isotonic = "isotonic"
+    beta = "beta"
+    histogram = "histogram"
+
+
+class SideName(StrEnum):
+    candidate = "candidate"
+    parent = "parent"
+
+
 class Export(StrEnum):
     trec = "trec"
     beir = "beir"
@@ -253,6 +268,30 @@ def sql(
     found = verb(text, store=store)
     with _reader_may_leave():
         print_rows(found, "json" if as_json else format.value)
+
+
+@app.command()
+def calibrate(
+    run: RunName,
+    family: Annotated[
+        FamilyName, typer.Option(help="temperature, vector and matrix for classes; else for label sets.")
+    ],
+    save: Annotated[str | None, typer.Option(help="The file to write, beside release.toml, which names it.")] = None,
+    side: Annotated[SideName, typer.Option(help="Whose scores.")] = SideName.candidate,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a map from a run's raw scores to probabilities, on its calibration cases alone."""
+    from harness.verb.calibrate import calibrate as verb
+
+    found = verb(run, family=family.value, side=side.value, save=save, store=store)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    with _reader_may_leave():
+        typer.echo(json.dumps(found.as_record()["calibrator"], indent=2, ensure_ascii=False))
+        if found.path is not None:
+            typer.echo(f"wrote {found.path}", err=True)
 
 
 @app.command()

@@ -16,8 +16,8 @@ from harness.cli import main
 from .verb.conftest import Project, plain_page, project  # noqa: F401  # the fixtures
 
 COMMANDS = (
-    "admit", "bundle", "cache", "check", "decide", "demo", "describe", "diff", "explain", "export", "freeze", "report",
-    "run", "runs", "sql", "verify",
+    "admit", "bundle", "cache", "calibrate", "check", "decide", "demo", "describe", "diff", "explain", "export",
+    "freeze", "report", "run", "runs", "sql", "verify",
 )  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")
 

@@ -45,7 +45,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning and runtime are JSON texts."""
+    """One row of `releases`; meaning, runtime and calibrator are JSON texts."""
 
     side: str
     release: str
@@ -55,6 +55,7 @@ class ReleaseRecord:
     interaction: str
     meaning: str
     runtime: str
+    calibrator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

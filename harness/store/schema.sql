@@ -103,7 +103,8 @@ CREATE TABLE IF NOT EXISTS releases (
     output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
-    runtime     VARCHAR NOT NULL          -- JSON
+    runtime     VARCHAR NOT NULL,         -- JSON
+    calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 
 CREATE TABLE IF NOT EXISTS outputs (

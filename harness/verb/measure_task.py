@@ -7,7 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
+from harness.calibration.record import CalibratorRecord
+from harness.errors import Leaked, Misconfigured
 from harness.output.case import OutputStatus
 from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
@@ -58,6 +61,7 @@ def measure_task(
             policy=lock.definition.metrics.policy,
             meaning=json.loads(release.meaning),
             labels=labels,
+            calibrator=_calibrator(release, lock),
         )
         for side, release in releases.items()
     }
@@ -70,6 +74,37 @@ def measure_task(
         values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
         _keep(connection, run, side, release.release, asked, judged, values)
         found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
+    return found
+
+
+def _calibrator(release: ReleaseRecord, lock: Lock) -> CalibratorRecord | None:
+    """The release's calibrator. Raises Misconfigured for a file that is none and for a task without labels, Leaked
+    where it was fitted on a promotion case, whatever the suite was called then.
+    """
+    if release.calibrator is None:
+        return None
+    try:
+        found = CalibratorRecord.model_validate_json(release.calibrator)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Misconfigured(
+            f"calibrator of release {release.release!r}", found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            expected="a calibrator as `harness calibrate` saves it", mend="Fit it again.",
+        ) from error  # fmt: skip
+    if lock.definition.task not in ("classification", "multilabel"):
+        raise Misconfigured(
+            f"release {release.release!r}", found=f"a calibrator in a suite of {lock.definition.task}",
+            expected="one in a suite of classification or multilabel",
+            mend="Take [calibrator] out of its release.toml.",
+        )  # fmt: skip
+    promoted = {each for each, role in zip(lock.case_digests, lock.roles, strict=True) if role == "promotion"}
+    seen = promoted.intersection(found.fitted_on.case_digests)
+    if seen:
+        raise Leaked(
+            f"calibrator of release {release.release!r}",
+            found=f"{len(seen)} promotion cases among those it was fitted on",
+            expected="cases of the calibration role alone", mend="Fit it again, on a run under the present roles.",
+        )  # fmt: skip
     return found
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+
 from harness import __version__
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
@@ -144,6 +146,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
+                "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
     return run
 
@@ -163,6 +166,12 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
             mend=refusal.mend,
         ) from refusal  # fmt: skip
+
+
+def calibrator_text(release: Release) -> str | None:
+    """The calibrator beside a release, as it is written; None where it names none."""
+    said = release.definition.calibrator
+    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")
 
 
 def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:

@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from harness.calibration.record import applied
 from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
 from harness.metric.classification import Classified
@@ -63,7 +65,7 @@ def _classified(asked: Asked) -> Classified:
         asked.said.case_ids,
         asked.gold.label,
         asked.labels,
-        asked.said.matrix(len(asked.said.labels)),
+        _given(asked),
         asked.said.labels,
         asked.said.status,
         kind=_kind(asked),
@@ -76,7 +78,7 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         asked.said.case_ids,
         asked.gold.labels,
         asked.labels,
-        asked.said.matrix(len(own)),
+        _given(asked),
         own,
         asked.said.status,
         kind=_kind(asked),
@@ -101,7 +103,24 @@ def _limits(asked: Asked) -> float | Mapping[str, float]:
     return dict(zip(own, limits, strict=True))
 
 
+def _given(asked: Asked) -> NDArray[np.float64]:
+    """Scores [n, k] as they are, or what the release's calibrator makes of them."""
+    scores = asked.said.matrix(len(asked.said.labels))
+    calibrator = asked.calibrator
+    if calibrator is None:
+        return scores
+    if sorted(calibrator.labels) != sorted(asked.said.labels):
+        raise Misconfigured(
+            "calibrator", found=f"one of the labels {', '.join(calibrator.labels)}",
+            expected=f"one of {', '.join(asked.said.labels)}", mend="Fit it again on a run of this release.",
+        )  # fmt: skip
+    order = [calibrator.labels.index(name) for name in asked.said.labels]
+    return applied(calibrator, scores[:, np.argsort(order)])[:, order]
+
+
 def _kind(asked: Asked) -> Literal["logit", "probability"]:
+    if asked.calibrator is not None:
+        return "probability"
     if asked.kind not in ("logit", "probability"):
         raise Misconfigured(
             "score type", found=f"{asked.kind!r}, which gives labels no probability",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.calibration.record import CalibratorRecord
 from harness.identity import Json
 from harness.metric.form import Policy, Word
 from harness.metric.name import MetricName, parse
@@ -21,7 +22,8 @@ Bools = NDArray[np.bool_]
 class Asked:
     """One side over every case of a suite. Shapes: roles [n]; slices, members [n] by name.
 
-    `labels` are the data's, `beyond` what the models of a run have besides. `meaning` is the release's.
+    `labels` are the data's, `beyond` what the models of a run have besides. `meaning` is the release's, and so is the
+    `calibrator`, through which its scores become probabilities.
     """
 
     gold: GoldRows
@@ -32,6 +34,7 @@ class Asked:
     meaning: Mapping[str, Json]
     labels: tuple[str, ...] = ()
     beyond: tuple[str, ...] = ()
+    calibrator: CalibratorRecord | None = None
 
     @property
     def promotion(self) -> "Asked":

@@ -1,0 +1,170 @@
+"""A fitted calibrator as it is kept beside a release: what it is, on what it was fitted, and under which scores."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.calibration import fit
+from harness.calibration.fit import Beta, Calibration, Platt, Scaling, Steps, Temperature
+from harness.errors import Misconfigured
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+ScoreType: TypeAlias = Literal["logit", "probability"]
+Family: TypeAlias = Literal["temperature", "vector", "matrix", "platt", "isotonic", "beta", "histogram"]
+Fit: TypeAlias = Callable[[Floats, Ints], Calibration]
+Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+TOGETHER: tuple[Family, ...] = ("temperature", "vector", "matrix")
+"""Families for classes that exclude one another, on all their logits; the others take one label's score at a time."""
+
+OBJECTIVES: dict[Family, str] = {
+    **dict.fromkeys(TOGETHER, "negative log-likelihood"),
+    "platt": "negative log-likelihood against Platt's targets",
+    "beta": "negative log-likelihood",
+    "isotonic": "squared error under order",
+    "histogram": "share by bin of equal mass",
+}
+
+
+class Parameters(BaseModel):
+    """Of one map; what its family has not stays out."""
+
+    model_config = Strict
+
+    temperature: float | None = None
+    weights: list[list[float]] | None = None
+    bias: list[float] | None = None
+    slope: float | None = None
+    intercept: float | None = None
+    a: float | None = None
+    b: float | None = None
+    c: float | None = None
+    at: list[float] | None = None
+    values: list[float] | None = None
+    n_certain: int | None = None
+
+
+class FittedOn(BaseModel):
+    """The cases: suite, digest of its data, role and slice, how many, and which, by the digests that its lock has."""
+
+    model_config = Strict
+
+    suite: str
+    data: Digest
+    role: Literal["calibration"] = "calibration"
+    slice: str = "all"
+    included: Literal["scored cases with gold"] = "scored cases with gold"
+    n: int
+    case_digests: list[str]
+
+
+class CalibratorRecord(BaseModel):
+    """`maps`: one for all labels together, or one a label, in the order of `labels`. `fitted_under`: the key of the raw
+    scores. `aggregation`: of windows or members, what the scores were before.
+    """
+
+    model_config = Strict
+
+    schema_: Annotated[Literal["harness.calibrator.v1"], Field(alias="schema")] = "harness.calibrator.v1"
+    family: Family
+    objective: str
+    maps: list[Parameters]
+    labels: list[str]
+    score_type: ScoreType
+    fitted_under: Digest
+    fitted_on: FittedOn
+    aggregation: Literal["none"] = "none"
+    software: dict[str, str]
+    dtype: Literal["float64"] = "float64"
+
+
+def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibration]:
+    """One map for classes that exclude one another (gold [n] holds columns), else one a column (gold [n, k], 0 or 1).
+
+    Scores [n, k] are logits, or for beta probabilities. Raises Misconfigured as the fits do, naming the column.
+    """
+    if family in TOGETHER:
+        by_family: dict[str, Fit] = {
+            "temperature": fit.fit_temperature,
+            "vector": fit.fit_vector,
+            "matrix": fit.fit_matrix,
+        }
+        return [by_family[family](scores, gold.astype(np.int64))]
+    single: dict[str, Fit] = {
+        "platt": fit.fit_platt,
+        "isotonic": fit.fit_isotonic,
+        "beta": fit.fit_beta,
+        "histogram": fit.fit_histogram,
+    }
+    return [single[family](each, held.astype(np.int64)) for each, held in zip(scores.T, gold.T, strict=True)]
+
+
+def inputs(scores: Floats, kind: ScoreType, family: Family) -> Floats:
+    """What a family reads of finite scores [n, k]: probabilities for beta, logits for those of classes together and for
+    Platt, all else as it is.
+    """
+    if family == "beta":
+        return fit.sigmoid(scores) if kind == "logit" else scores
+    if kind == "probability" and family in (*TOGETHER, "platt"):
+        inside = np.clip(scores, 2.0**-52, 1 - 2.0**-52)
+        return np.asarray(np.log(inside) - (np.log1p(-inside) if family == "platt" else 0.0))
+    return scores
+
+
+def applied(record: CalibratorRecord, scores: Floats) -> Floats:
+    """Probabilities [n, k] of scores [n, k], columns as in `labels`; rows that aren't finite stay NaN.
+
+    Raises Misconfigured for other labels than it was fitted on.
+    """
+    if scores.shape[1] != len(record.labels):
+        raise Misconfigured(
+            "calibrator", found=f"{scores.shape[1]} scores a case for {len(record.labels)} labels",
+            expected="the labels that it was fitted on", mend="Fit it again.",
+        )  # fmt: skip
+    usable = np.isfinite(scores).all(axis=1)
+    result = np.full(scores.shape, np.nan)
+    given = inputs(scores[usable], record.score_type, record.family)
+    maps = [_map(record.family, each) for each in record.maps]
+    if record.family in TOGETHER:
+        result[usable] = maps[0].probabilities(given)
+    else:
+        for column, each in enumerate(maps):
+            result[usable, column] = each.probabilities(given[:, column])
+    return result
+
+
+def parameters(found: Calibration) -> Parameters:
+    """A map as its numbers."""
+    match found:
+        case Temperature(temperature):
+            return Parameters(temperature=temperature)
+        case Scaling():
+            return Parameters(weights=found.weights.tolist(), bias=found.bias.tolist())
+        case Platt(slope, intercept):
+            return Parameters(slope=slope, intercept=intercept)
+        case Beta(a, b, c):
+            return Parameters(a=a, b=b, c=c)
+        case Steps():
+            return Parameters(at=found.at.tolist(), values=found.values.tolist(), n_certain=found.n_certain)
+
+
+def _map(family: Family, said: Parameters) -> Calibration:
+    if family == "temperature" and said.temperature is not None:
+        return Temperature(said.temperature)
+    if family in ("vector", "matrix") and said.weights is not None and said.bias is not None:
+        return Scaling(np.array(said.weights), np.array(said.bias))
+    if family == "platt" and said.slope is not None and said.intercept is not None:
+        return Platt(said.slope, said.intercept)
+    if family == "beta" and said.a is not None and said.b is not None and said.c is not None:
+        return Beta(said.a, said.b, said.c)
+    if family in ("isotonic", "histogram") and said.at is not None and said.values is not None:
+        return Steps(np.array(said.at), np.array(said.values), said.n_certain or 0, bins=family == "histogram")
+    raise Misconfigured(
+        "calibrator", found=f"a map without the numbers of {family}", expected="a calibrator as it was saved",
+        mend="Fit it again with `harness calibrate`.",
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""From a run's raw scores to a calibrator, and from it to another decision over the same outputs."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+import harness
+from harness.calibration import fit as fitting
+from harness.errors import Leaked, Misconfigured, NotAdmitted
+
+from .test_task import LABELS, Bench, N
+from .test_task import bench as bench
+
+RNG = np.random.default_rng(5)
+GOLD = RNG.integers(0, 3, N)
+# Right as often as not, and far too sure of it.
+LOGITS = 8 * (RNG.normal(size=(N, 3)) + np.eye(3)[GOLD])
+OUTPUTS = {f"c{i}": dict(zip(LABELS, row.tolist(), strict=True)) for i, row in enumerate(LOGITS)}
+SETS = (RNG.random((N, 3)) < 0.4).astype(int)
+
+
+def cases(split: Any = lambda i: "calibration" if i < 60 else "promotion") -> list[dict[str, Any]]:
+    return [{"id": f"c{i}", "text": f"text {i}", "label": LABELS[GOLD[i]], "split": split(i)} for i in range(N)]
+
+
+def calibrated(bench: Bench, **changes: Any) -> None:
+    harness.calibrate("latest", family="temperature", save=bench.root / "calibrator.json")
+    said = json.loads((bench.root / "calibrator.json").read_text())
+    bench.release("warm", "logits", "logit", OUTPUTS, '[calibrator]\npath = "calibrator.json"\n')
+    (bench.root / "releases/warm/calibrator.json").write_text(json.dumps({**said, **changes}))
+
+
+@pytest.fixture
+def ran(bench: Bench) -> Bench:
+    bench.suite("classification", cases(), ["log_loss", "accuracy"], margin=0.5)
+    bench.release("raw", "logits", "logit", OUTPUTS)
+    harness.run("s", candidate="raw", parent="none")
+    return bench
+
+
+class TestCalibrate:
+    def test_it_is_fitted_on_calibration_and_judged_on_promotion(self, ran: Bench) -> None:
+        """One temperature, by hand on the first 60 cases, gives the loss of the others; no label changes."""
+        calibrated(ran)
+        found = harness.run("s", candidate="warm", parent="raw")
+        t = json.loads((ran.root / "calibrator.json").read_text())["maps"][0]["temperature"]
+        losses = {each: sk.log_loss(GOLD[:60], _softmax(LOGITS[:60] / each)) for each in (t, t * 1.05, t / 1.05)}
+        assert min(losses, key=losses.__getitem__) == t
+        values = ran.values(found)
+        assert values["log_loss"] == pytest.approx(sk.log_loss(GOLD[60:], _softmax(LOGITS[60:] / t)), abs=1e-9)
+        assert values["log_loss"] < ran.values(found, "parent")["log_loss"]
+        assert values["accuracy"] == ran.values(found, "parent")["accuracy"]
+
+    def test_it_says_what_it_is(self, ran: Bench) -> None:
+        record = harness.calibrate("latest", family="vector").as_record()["calibrator"]
+        assert (record["family"], record["labels"], record["score_type"]) == ("vector", LABELS, "logit")
+        assert record["fitted_on"]["n"] == 60 and record["fitted_on"]["role"] == "calibration"
+        assert harness.calibrate("latest", family="vector").as_record()["calibrator"] == record
+
+    def test_under_other_scores_it_is_refused(self, ran: Bench) -> None:
+        """With both keys."""
+        calibrated(ran, fitted_under="0" * 64)
+        with pytest.raises(NotAdmitted, match="0000"):
+            harness.run("s", candidate="warm", parent="raw")
+
+    def test_one_that_saw_promotion_cases_is_refused(self, ran: Bench) -> None:
+        """By what the cases hold, not by what they or their suite are called."""
+        calibrated(ran)
+        digests = json.loads((ran.root / "suites/s/suite.lock.json").read_text())["case_digests"]
+        said = json.loads((ran.root / "calibrator.json").read_text())
+        said["fitted_on"]["case_digests"] = [digests[-1]]
+        (ran.root / "releases/warm/calibrator.json").write_text(json.dumps(said))
+        with pytest.raises(Leaked, match="1 promotion cases"):
+            harness.run("s", candidate="warm", parent="raw")
+
+    @pytest.mark.parametrize("family", ["platt", "isotonic"])
+    def test_a_family_of_single_labels_is_none_of_classes(self, ran: Bench, family: Any) -> None:
+        with pytest.raises(Misconfigured, match="temperature"):
+            harness.calibrate("latest", family=family)
+
+    def test_without_calibration_cases_there_is_nothing_to_fit_on(self, bench: Bench) -> None:
+        bench.suite("classification", cases(lambda i: "promotion"), ["log_loss"])
+        bench.release("raw", "logits", "logit", OUTPUTS)
+        harness.run("s", candidate="raw", parent="none")
+        with pytest.raises(Misconfigured, match="calibration role"):
+            harness.calibrate("latest", family="temperature")
+
+
+class TestLabelSets:
+    @pytest.mark.parametrize("family", ["platt", "isotonic", "beta", "histogram"])
+    def test_each_label_has_its_own_map(self, bench: Bench, family: Any) -> None:
+        """The threshold beside a calibrator is of its probabilities."""
+        logits = 6 * (RNG.normal(size=(N, 3)) + SETS)
+        outputs = {f"c{i}": dict(zip(LABELS, row.tolist(), strict=True)) for i, row in enumerate(logits)}
+        rows = [
+            {**row, "labels": [name for name, held in zip(LABELS, SETS[i], strict=True) if held]}
+            for i, row in enumerate(cases())
+        ]
+        bench.suite("multilabel", [{k: v for k, v in row.items() if k != "label"} for row in rows], ["f1_micro"])
+        bench.release("raw", "logits", "logit", outputs)
+        harness.run("s", candidate="raw", parent="none")
+        harness.calibrate("latest", family=family, save=bench.root / "releases/calibrator.json")
+        bench.release("warm", "logits", "logit", outputs, '[calibrator]\npath = "../calibrator.json"\n')
+        found = harness.run("s", candidate="warm", parent="raw")
+        fit = getattr(fitting, f"fit_{family}")
+        read = 1 / (1 + np.exp(-logits)) if family == "beta" else logits
+        chances = [fit(read[:60, c], SETS[:60, c]).probabilities(read[60:, c]) for c in range(3)]
+        wanted = sk.f1_score(SETS[60:], np.stack(chances, axis=1) >= 0.5, average="micro")
+        assert bench.values(found)["f1_micro"] == pytest.approx(wanted)
+        assert bench.values(found, "parent")["f1_micro"] != pytest.approx(wanted)
+
+
+def _softmax(logits: np.ndarray) -> np.ndarray:
+    grown = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return grown / grown.sum(axis=1, keepdims=True)
