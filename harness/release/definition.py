@@ -237,8 +237,8 @@ class Fusion(BaseModel):
 
     model_config = Strict
 
-    # The bound keeps every sum of weighted scores within a double.
-    weights: Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e100, allow_inf_nan=False)]], Field(min_length=2)]
+    # No sum of weighted scores leaves a double by far.
+    weights: Annotated[dict[Name, Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]], Field(min_length=2)]
     scales: dict[Name, Scale]
     depth: Annotated[int, Field(gt=0)] = 100
     k: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 60.0

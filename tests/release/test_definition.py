@@ -157,7 +157,7 @@ class TestRefusals:
                 HEAD.replace('"bi"', '"two-stage"') + 'retriever = "a"\nreranker = "b"\ndepth = 0\n',
                 "line 6: `depth` is 0",
             ),
-            (HEAD.replace('"bi"', '"fusion"') + FUSION.replace("0.5", "1e308", 1), "less than or equal to 1e"),
+            (HEAD.replace('"bi"', '"fusion"') + FUSION.replace("0.5", "1e308", 1), "less than or equal to 1000000000"),
             (MODEL.replace('"bi"', '"cross"') + '[prompts]\nquery = "q"\n', "a cross release has no [prompts]"),
             (MODEL.replace('"bi"', '"late"') + '[override.readout]\npooling = "cls"\n', "only a bi release"),
             (MODEL + "[late]\nskip = []\n", "only a late release"),
