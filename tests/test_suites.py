@@ -34,7 +34,7 @@ HELD = {
     "ticket-urgency": Held(FAIL, PASS, ("guard:said-last:mae",), 1.452352, 1.787953),
     "same-question": Held(PASS, PASS, (), 0.734694, 0.785714),
     "ticket-entities": Held(FAIL, PASS, ("legal",), 0.778689, 0.778689),
-    "help-answers": Held(FAIL, PASS, ("guard:answerable:answer_f1",), 0.458731, 0.467478),
+    "help-answers": Held(FAIL, PASS, ("guard:answerable:answer_f1",), 0.479119, 0.477144),
     "pick-the-fix": Held(
         FAIL, UNDECIDED, ("guard:right-is-shorter:choice_accuracy", "guard:other-languages:choice_accuracy"),
         0.798507, 0.731343,
@@ -63,7 +63,10 @@ def copied(suite: str, root: Path) -> None:
 @pytest.mark.parametrize("suite", HELD)
 class TestDecision:
     def test_a_change_is_decided_as_the_readme_says(self, suite: str, project: Path) -> None:
-        """From the committed lock and outputs: the decision, the rules that made it, the primary metric."""
+        """From the committed lock and outputs: the decision, the rules that made it, the primary metric.
+
+        And the margin is one that the suite can see.
+        """
         held = HELD[suite]
         copied(suite, project)
         found = harness.run(suite, candidate="candidate", parent="parent")
@@ -73,14 +76,8 @@ class TestDecision:
         assert tuple(rule.id for rule in found.decision.rules if rule.outcome is FAIL) == held.failing
         assert rules["headline"].parent_value == pytest.approx(held.parent, abs=1e-6)
         assert rules["headline"].value == pytest.approx(held.candidate, abs=1e-6)
-
-    def test_the_margin_is_one_that_the_suite_can_see(self, suite: str, project: Path) -> None:
-        """No smaller than what a change of this spread would have to be to be found four times in five."""
-        copied(suite, project)
-        rules = harness.run(suite, candidate="candidate", parent="parent").decision.rules
-        headline = next(rule for rule in rules if rule.id == "headline")
-        assert headline.mde is not None and headline.margin is not None
-        assert headline.mde <= headline.margin
+        assert rules["headline"].mde is not None and rules["headline"].margin is not None
+        assert rules["headline"].mde <= rules["headline"].margin
 
     def test_freezing_it_again_gives_the_committed_lock(self, suite: str, project: Path) -> None:
         copied(suite, project)
@@ -106,7 +103,7 @@ class TestCases:
         rows = read(suite)
         promotion = of_role(rows, "promotion")
         assert 80 <= len(rows) <= 120 and len(promotion) >= 60
-        assert 0.22 <= 1 - len(promotion) / len(rows) <= 0.30
+        assert 0.25 <= 1 - len(promotion) / len(rows) <= 0.30
         assert {row["role"] for row in rows} == {"calibration", "promotion"}
 
     def test_no_two_say_the_same(self, suite: str) -> None:
