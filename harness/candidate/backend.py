@@ -197,7 +197,8 @@ def _differences(
     side: SideEncoder, run: Session, names: Sequence[str], padding: Padding, widths: list[int]
 ) -> Iterator[float]:
     """Of every probe text's rows: alone without padding, alone with some, and all short ones in one batch."""
-    tokens = side.tokenise(list(probe_texts(side.max_length).values()))
+    texts = side.tokenise(list(probe_texts(side.max_length).values()))
+    tokens = [part for text in texts for part in side.parts(text)]
     shorter = [each for each in tokens if len(each) <= min(LONGEST, side.max_length) // 2]
     padded = [([each], min(len(each) + ADDED, side.widest)) for each in tokens]
     for batch, width in [*(([each], len(each)) for each in tokens), *padded, (shorter, max(map(len, shorter)))]:

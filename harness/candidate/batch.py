@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.candidate.runtime import device, one_thread_each, said
 
@@ -36,13 +37,28 @@ class Share:
     lost: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Where the windows of a text lie. Shapes: spans [w, 2] over its own tokens, end exclusive.
+
+    `head` and `tail`: tokens before and behind them that every window has. `uncovered`: characters of the text that
+    aren't blank and stand in no token. `words`: that of each of its own tokens, where the text came in words.
+    """
+
+    head: int
+    tail: int
+    spans: NDArray[np.int64]
+    uncovered: int
+    words: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """One text as a model is given it: each feature a list, one value for each token, before any padding.
 
     `lost`: tokens that truncation took away. `excluded`: tokens at the start that the pooling leaves out. `shares`: of
     texts that are read together, what each has of the tokens that aren't special. `filled`: how many are not the
-    text's, but fill it up to a width.
+    text's, but fill it up to a width. `windows`: of a whole text that is read in several; None of one, or of a window.
     """
 
     features: Mapping[str, Sequence[int]]
@@ -50,6 +66,7 @@ class Tokens:
     excluded: int = 0
     shares: tuple[Share, ...] = ()
     filled: int = 0
+    windows: Windows | None = None
 
     def __len__(self) -> int:
         return len(self.features["input_ids"])

@@ -1,33 +1,73 @@
 """Bi-encoders: one vector for each text, pooled from its rows, by one encoder of both sides or by one for each."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.candidate.batch import Tokens
 from harness.candidate.encoder import Encoder
 from harness.candidate.open import Pipelines, hold, keys, loaded, pipelines, positions, room_for_text
 from harness.candidate.side import SIDES, Features, Piece, Side, SideEncoder
+from harness.candidate.window import room_for_windows
 from harness.errors import Misconfigured
+from harness.identity import Json, digest
 from harness.release.bi import BiMeaning, bi_meaning
+from harness.release.field import sides_of
 from harness.release.open import Release
 from harness.release.prompts import Prompts
 
 
 class PooledSide(SideEncoder):
-    """One side of a bi-encoder. `truncate_dim` cuts vectors after all modules."""
+    """One side of a bi-encoder. `truncate_dim` cuts vectors after all modules.
+
+    Where windows are joined by their mean and a normalisation or a cut stands behind that, what is kept of a window is
+    what precedes them.
+    """
 
     def __init__(self, *arguments: Any, include_prompt: bool, truncate_dim: int | None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._include_prompt, self._truncate_dim = include_prompt, truncate_dim
+        self._after: list[Any] = []
+        self._averages = self.window is not None and self.window.aggregation == "mean"
+        if self.window is not None and self.window.normalise == "after":
+            self.modules, self._after = self.modules[:-1], self.modules[-1:]
+        if self._after or (self._averages and truncate_dim is not None):
+            behind: Json = ["normalisation"] if self._after else []
+            self.keys = replace(
+                self.keys, vector=digest({"vector": self.keys.vector, "without": [behind, truncate_dim]})
+            )
+
+    def alone(self) -> SideEncoder:
+        found = super().alone()
+        if isinstance(found, PooledSide) and found is not self:
+            found.modules, found._after, found._averages = [*self.modules, *self._after], [], False
+        return found
+
+    def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
+        if not self._averages:
+            return super().join(tokens, pieces)
+        import torch
+
+        vector = pieces[0].values
+        if len(pieces) > 1:
+            every = np.stack([piece.values for piece in pieces]).astype(np.float64)
+            vector = np.asarray(every.mean(axis=0), dtype=np.float32)
+        if self._after:
+            with torch.inference_mode():
+                features = self._run(self._after, {"sentence_embedding": torch.from_numpy(vector.copy())})
+            vector = features["sentence_embedding"].numpy()
+        return Piece(np.ascontiguousarray(vector[:, : self._truncate_dim]))
 
     def excluded(self, prompt: str) -> int:
         return 0 if self._include_prompt else self.prompt_length(prompt)
 
     def pieces(self, features: Features) -> list[Piece]:
-        vectors: NDArray[np.float32] = features["sentence_embedding"][:, : self._truncate_dim].float().cpu().numpy()
+        kept = None if self._averages else self._truncate_dim
+        vectors: NDArray[np.float32] = features["sentence_embedding"][:, :kept].float().cpu().numpy()
         return [Piece(vector[None]) for vector in vectors]
 
     def blank(self) -> Piece:
@@ -59,7 +99,10 @@ def _side(release: Release, owner: Release, side: Side, prompt: str, modules: Se
         )  # fmt: skip
     _apply(owner.name, meaning, modules)
     room_for_text(owner.name, meaning.max_length.value, modules[0].tokenizer)
-    return PooledSide(
+    window = sides_of(owner.manifest.meaning)[side].input.window
+    if window is not None and window.normalise == "after":
+        _hold_last(owner.name, modules)
+    found = PooledSide(
         modules,
         modules[0].tokenizer,
         folder=folder,
@@ -68,9 +111,19 @@ def _side(release: Release, owner: Release, side: Side, prompt: str, modules: Se
         max_length=meaning.max_length.value,
         widest=positions(modules[0].model.config),
         keys=keys(release, side, prompt),
+        window=window,
         include_prompt=meaning.include_prompt,
         truncate_dim=meaning.truncate_dim,
     )
+    if window is not None:
+        room_for_windows(owner.name, window, found.around(prompt))
+    return found
+
+
+def _hold_last(name: str, modules: Sequence[Any]) -> None:
+    """A normalisation that is to stand after the mean of windows is the last module of each."""
+    last = type(modules[-1]).__name__
+    hold(f"release {name}", {"last module": last}, {"last module": "Normalize"})
 
 
 def _apply(name: str, meaning: BiMeaning, modules: Sequence[Any]) -> None:

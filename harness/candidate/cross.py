@@ -93,6 +93,12 @@ class PairEncoder:
     def fault(self, piece: Piece) -> str | None:
         return None
 
+    def parts(self, tokens: Tokens) -> list[Tokens]:
+        return [tokens]
+
+    def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
+        return pieces[0]
+
     def scores(self, logits: NDArray[np.floating], grid: float) -> NDArray[np.float64]:
         """What ranks, [n], from the raw numbers [n, l]: higher is better; NaN where one of them isn't finite.
 

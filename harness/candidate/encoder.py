@@ -4,6 +4,8 @@ Where two releases give a text the same tokens and share what makes contextual r
 once and each readout is applied to them. So a changed pooling, projection or normalisation costs one encode, not two.
 """
 
+import copy
+import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -58,17 +60,27 @@ class Reads(Protocol[Text_contra]):
         """Why a text of which this is kept has failed all the same; None where it hasn't."""
         ...
 
+    def parts(self, tokens: Tokens, /) -> Sequence[Tokens]:
+        """What the model is given of a text: the whole of it, or its windows."""
+        ...
+
+    def join(self, tokens: Tokens, pieces: Sequence[Piece], /) -> Piece:
+        """What is kept of a text, from what is kept of its parts."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """What an encoder made of n texts, in their order.
 
-    Shapes: values [sum of rows, d] float32 with offsets [n + 1], one row a text for single vectors; indices
-    [sum of rows] where the vectors are sparse. A text that failed has a row of NaN, or none where a text may have any
-    number. `input_digests` [n], SHA-256 of the rendered text; `items` [n], digest of what the model reads of it;
-    tokens_kept and tokens_lost [n], special tokens included, lost by truncation. `failed`: position to reason.
+    Shapes: values [sum of rows, d] float32 with offsets [n + 1], one row a text for single vectors, of which a text
+    has several where the best of its windows counts; indices [sum of rows] where the vectors are sparse. A text that
+    failed has a row of NaN, or none where a text may have any number. `input_digests` [n], SHA-256 of the rendered
+    text; `items` [n], digest of what the model reads of it; tokens_kept and tokens_lost [n], special tokens included,
+    lost by truncation. `failed`: position to reason.
     A vector that isn't finite is left as the model gave it. `shares_kept` and `shares_lost` [n, p]: tokens of each of
-    the p texts that are read together, without special ones; None where each is read by itself.
+    the p texts that are read together, without special ones; None where each is read by itself. `uncovered` [n]:
+    characters that no window shows.
     """
 
     values: NDArray[np.float32]
@@ -79,6 +91,7 @@ class Encoded:
     tokens_kept: NDArray[np.int64]
     tokens_lost: NDArray[np.int64]
     failed: Mapping[int, str]
+    uncovered: NDArray[np.int64]
     shares_kept: NDArray[np.int64] | None = None
     shares_lost: NDArray[np.int64] | None = None
 
@@ -98,6 +111,12 @@ class Encoder:
 
     def __init__(self, sides: Mapping[Side, SideEncoder]) -> None:
         self.sides = sides
+
+    def alone(self) -> "Encoder":
+        """This encoder as it reads one window."""
+        found = copy.copy(self)
+        found.sides = {side: own.alone() for side, own in self.sides.items()}
+        return found
 
     def encode(self, texts: Sequence[str], side: Side) -> Encoded:
         """What it makes of texts. A text that makes the model raise fails alone."""
@@ -121,23 +140,36 @@ def encode(encoders: Sequence[Reads[Text]], texts: Sequence[Text], kept: Pieces 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One encoder's tokens of the distinct texts by position, and the digest of each as an item of its vectors."""
+    """One encoder's tokens of the distinct texts by position, the parts in which it reads each, and the digests of
+    those as items of its vectors.
+    """
 
     encoder: Reads[Any]
     tokens: Tried[Tokens]
-    items: Mapping[int, str]
+    parts: Mapping[int, Sequence[Tokens]]
+    items: Mapping[int, tuple[str, ...]]
 
     @classmethod
     def of(cls, encoder: Reads[Any], tokens: Tried[Tokens]) -> "_Reading":
+        parts = {row: encoder.parts(text) for row, text in tokens.results.items()}
         items = {
-            row: f"{text.digest()}-{text.excluded}" if text.excluded else text.digest()
-            for row, text in tokens.results.items()
+            row: tuple(f"{one.digest()}-{one.excluded}" if one.excluded else one.digest() for one in some)
+            for row, some in parts.items()
         }
-        return cls(encoder, tokens, items)
+        return cls(encoder, tokens, parts, items)
 
     def wanted(self) -> dict["_Want", Tokens]:
         key = self.encoder.keys.vector
-        return {_Want(key, item): self.tokens.results[row] for row, item in self.items.items()}
+        return {
+            _Want(key, item): part
+            for row, items in self.items.items()
+            for item, part in zip(items, self.parts[row], strict=True)
+        }
+
+    def item(self, row: int) -> str:
+        """Of a text as a whole; of one that could not be tokenised, none."""
+        items = self.items.get(row, ("",))
+        return items[0] if len(items) == 1 else hashlib.sha256(" ".join(items).encode()).hexdigest()
 
 
 class _Want(NamedTuple):
@@ -235,10 +267,11 @@ def _encoded(
     encoder, tokens = reading.encoder, reading.tokens
     blank, reasons = encoder.blank(), dict(tokens.reasons)
     pieces = [blank] * len(texts)
-    kept, lost = np.zeros((2, len(texts)), dtype=np.int64)
+    kept, lost, uncovered = np.zeros((3, len(texts)), dtype=np.int64)
     for row, text in tokens.results.items():
         kept[row], lost[row] = text.kept, text.lost
-        answer = answers[_Want(encoder.keys.vector, reading.items[row])]
+        uncovered[row] = text.windows.uncovered if text.windows is not None else 0
+        answer = _joined(encoder, text, [answers[_Want(encoder.keys.vector, item)] for item in reading.items[row]])
         reason = encoder.fault(answer) if isinstance(answer, Piece) else answer
         if isinstance(answer, Piece):
             pieces[row] = answer
@@ -254,13 +287,24 @@ def _encoded(
         if blank.indices is None
         else np.concatenate([blank.indices[:0], *(piece.indices for piece in every if piece.indices is not None)]),
         tuple(digests[row] for row in rows),
-        tuple(reading.items.get(row, "") for row in rows.tolist()),
+        tuple(reading.item(row) for row in rows.tolist()),
         kept[rows],
         lost[rows],
         {position: reasons[row] for position, row in enumerate(rows.tolist()) if row in reasons},
+        uncovered[rows],
         None if shares is None else shares[0][rows],
         None if shares is None else shares[1][rows],
     )
+
+
+def _joined(encoder: Reads[Any], tokens: Tokens, answers: Sequence[_Answer]) -> _Answer:
+    """A text of which one part failed has failed."""
+    pieces: list[Piece] = []
+    for answer in answers:
+        if not isinstance(answer, Piece):
+            return answer
+        pieces.append(answer)
+    return encoder.join(tokens, pieces)
 
 
 def _shares(tokens: Tried[Tokens], count: int) -> NDArray[np.int64] | None:

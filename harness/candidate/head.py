@@ -4,21 +4,23 @@ Their numbers become labels, tags or an answer in `head_output`; here they are a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, width_of
+from harness.candidate.batch import Tokens, Windows, width_of
 from harness.candidate.completeness import OF_HEADS
 from harness.candidate.open import hold, keys, positions, room_for_text
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, said
 from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
+from harness.candidate.window import in_window, lay_out, parts
 from harness.errors import Misconfigured, Stopped
-from harness.release.manifest import Manifest, Tower
+from harness.release.manifest import Manifest, Owner, Tower
 from harness.release.open import Release
+from harness.rows.windows import word_owners
 
 # Heads that give numbers of every row.
 OF_ROWS = ("token-head", "span-head")
@@ -59,7 +61,7 @@ class HeadModel:
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
         go_without_advice(self.tokenizer)
-        self.max_length, self.width = tower.input.max_length, width
+        self.max_length, self.width, self.window = tower.input.max_length, width, tower.input.window
         self.widest = positions(loaded.model.config)
         self._cut, self._family = tower.input.truncation, tower.readout.family
 
@@ -70,12 +72,41 @@ class HeadModel:
         return rendered_digest("\x1e".join(parts))
 
     def tokenise(self, samples: Sequence[Sample]) -> list[Tokens]:
-        """Tokens of samples, cut at `max_length`."""
-        return [Tokens(each.features, each.lost) for each in self._read(samples)]
+        """Tokens of samples, cut at `max_length`, or whole where they are read in windows. One that leaves no room
+        for its windows makes this raise.
+        """
+        return [
+            Tokens(each.features, each.lost, windows=self._windows(sample, each.layout))
+            for sample, each in zip(samples, self._read(samples), strict=True)
+        ]
 
     def layouts(self, samples: Sequence[Sample]) -> list[Layout]:
-        """What the tokens of samples stand for, as they are cut."""
-        return [each.layout for each in self._read(samples)]
+        """What the tokens of samples stand for, as they are cut; of a span's sample, those of each of its windows."""
+        every = [each.layout for each in self._read(samples)]
+        if self._family != "span-head":
+            return every
+        apart = zip(every, (self._windows(*each) for each in zip(samples, every, strict=True)), strict=True)
+        return [part for layout, windows in apart for part in _laid_out(layout, windows)]
+
+    def parts(self, tokens: Tokens) -> list[Tokens]:
+        return parts(tokens)
+
+    def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
+        """The numbers of all windows one after another; those of tokens once, from the window that owns their word."""
+        windows = tokens.windows
+        if windows is None or len(pieces) == 1:
+            return pieces[0]
+        if self._family != "token-head":
+            return Piece(np.concatenate([piece.values for piece in pieces]))
+        policy: Owner = "largest-context"
+        if self.window is not None and self.window.owner is not None:
+            policy = self.window.owner
+        words = windows.words if windows.words is not None else np.full(int(windows.spans[-1, 1]), -1)
+        owner = word_owners(windows.spans, words, policy)
+        at = windows.head + np.arange(len(owner)) - windows.spans[owner, 0]
+        own = np.stack([pieces[window].values[row] for window, row in zip(owner.tolist(), at.tolist(), strict=True)])
+        first, last = pieces[0].values, pieces[-1].values
+        return Piece(np.concatenate([first[: windows.head], own, last[len(last) - windows.tail :]]))
 
     def column_count(self, tokens: Tokens) -> int:
         return width_of(len(tokens), self.widest)
@@ -109,6 +140,19 @@ class HeadModel:
     def fault(self, piece: Piece) -> str | None:
         return None
 
+    def _windows(self, sample: Sample, layout: Layout) -> Windows | None:
+        """Of the last text of a sample: a question stands before every window of its context."""
+        if self.window is None:
+            return None
+        own = layout.texts == (0 if sample.second is None else 1)
+        if isinstance(sample.first, str):
+            return lay_out(self.window, own, layout.offsets, sample.first if sample.second is None else sample.second)
+        # The tokenizer counts the characters of each word from 0.
+        starts = np.cumsum([0, *(len(word) + 1 for word in sample.first)])
+        offsets = layout.offsets + np.where(own, starts[layout.words], 0)[:, None]
+        found = lay_out(self.window, own, offsets, " ".join(sample.first))
+        return None if found is None else replace(found, words=layout.words[own])
+
     def _read(self, samples: Sequence[Sample]) -> list["_Read"]:
         """Words and texts are never given together, nor pairs and single texts: the tokenizer takes lists of a kind."""
         found: dict[int, _Read] = {}
@@ -120,6 +164,8 @@ class HeadModel:
 
     def _alike(self, samples: Sequence[Sample]) -> list["_Read"]:
         found = list(self._features(samples, truncation=False))
+        if self.window is not None:
+            return found
         long = [row for row, each in enumerate(found) if len(each) > self.max_length]
         if long:
             cut = self._features([samples[row] for row in long], truncation=self._cut, max_length=self.max_length)
@@ -154,6 +200,13 @@ class _Read:
 
     def __len__(self) -> int:
         return len(self.features["input_ids"])
+
+
+def _laid_out(layout: Layout, windows: Windows | None) -> list[Layout]:
+    if windows is None or len(windows.spans) == 1:
+        return [layout]
+    rows = [np.array(in_window(windows, range(len(layout.texts)), at)) for at in range(len(windows.spans))]
+    return [Layout(layout.texts[at], layout.words[at], layout.offsets[at]) for at in rows]
 
 
 def _numbered(given: Sequence[int | None]) -> NDArray[np.int64]:

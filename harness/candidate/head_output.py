@@ -1,6 +1,7 @@
 """From a head's numbers to what a release says of a case: labels' or choices' scores, a number, tags, or an answer."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from harness.readout.head import SpanLogits, best_span
 from harness.readout.probability import scaled, sigmoid, softmax
 from harness.readout.tag import agreed, constrained, largest, legal, word_chances
 from harness.release.manifest import Meaning, Output
-from harness.rows.word import characters
+from harness.rows.mask import Floats
+from harness.rows.word import Characters, characters
 
 Numbers = NDArray[np.float32]
 APPLIED = {"softmax": softmax, "sigmoid": sigmoid, "identity": scaled}
@@ -35,19 +37,33 @@ def require_decoder(name: str, output: Output) -> None:
 def said_of(meaning: Meaning, samples: Sequence[Sample], numbers: Sequence[Numbers], layouts: Sequence[Layout],
             lost: int) -> TaskOutput:  # fmt: skip
     """What is said of one case. Shapes: numbers, layouts [k], of its samples [k]: one, or as many as there are choices;
-    of a sample [1, c], or [r, c] with a layout. `lost`: tokens that were cut.
+    of a sample [1, c], or [r, c] with a layout. A sample that is read in windows has [w, c] of them, or of spans the
+    rows of one after another, with a layout each. `lost`: tokens that were cut.
     """
     output = meaning.output
     match output.kind:
         case "value":
-            return Number(float(numbers[0][0, 0]))
+            return Number(float(numbers[0][:, 0].mean(dtype=np.float64)))
         case "tags":
             return Tags(_tags(output, samples[0], numbers[0], layouts[0], lost))
         case "span":
-            return _span(output, samples[0], numbers[0], layouts[0])
+            return _span(output, samples[0], numbers[0], layouts)
+        case "choice":
+            return Scores(_applied(meaning, np.concatenate([each[0] for each in numbers])))
         case _:
-            apply = APPLIED[meaning.score.activation]
-            return Scores(apply(np.concatenate([each[0] for each in numbers]), meaning.score.temperature or 1.0))
+            return Scores(_of_windows(meaning, numbers[0]))
+
+
+def _of_windows(meaning: Meaning, numbers: Numbers) -> Floats:
+    """[c], from those of its windows [w, c]: what the mean of their logits comes to, or the mean of what each does."""
+    [tower] = meaning.towers.values()
+    if tower.input.window is not None and tower.input.window.aggregation == "mean-of-probabilities":
+        return np.asarray(_applied(meaning, numbers).mean(axis=0))
+    return _applied(meaning, numbers.mean(axis=0, dtype=np.float64))
+
+
+def _applied(meaning: Meaning, numbers: NDArray[np.floating]) -> Floats:
+    return APPLIED[meaning.score.activation](numbers, meaning.score.temperature or 1.0)
 
 
 def _tags(output: Output, sample: Sample, numbers: Numbers, layout: Layout, lost: int) -> tuple[str, ...]:
@@ -66,17 +82,38 @@ def _tags(output: Output, sample: Sample, numbers: Numbers, layout: Layout, lost
     return tuple(labels[code] for code in codes)
 
 
-def _span(output: Output, sample: Sample, numbers: Numbers, layout: Layout) -> Span:
+def _span(output: Output, sample: Sample, numbers: Numbers, layouts: Sequence[Layout]) -> Span:
     """The best answer among the context's own rows. `null_score` is what the first row says of there being none; where
     the release has that rule and it says more, the text is None, and the best answer's place and score stand by.
+
+    Each window is searched by itself, so no answer joins two. Of equals the shorter, then the earlier. There is no
+    answer as far as the window says so that doubts it most, as in SQuAD's own script for BERT.
     """
-    start, end = numbers.astype(np.float64).T
-    null_score = float(start[0] + end[0])
+    ends = np.cumsum([len(layout.texts) for layout in layouts])
+    apart = np.split(numbers.astype(np.float64), ends[:-1])
+    null_score = min(float(each[0].sum()) for each in apart)
+    found = [_best(output, one, layout) for one, layout in zip(apart, layouts, strict=True)]
+    there = [each for each in found if each is not None]
+    if not there:
+        return Span(None, null_score=null_score)
+    best = min(there, key=lambda each: (-each.score, each.length, each.at.start))
+    abstains = output.null is not None and null_score > best.score
+    text = None if abstains else str(sample.second)[best.at.start : best.at.end]
+    return Span(text, best.at.start, best.at.end, best.score, null_score)
+
+
+class _Best(NamedTuple):
+    """The best answer of one window, `length` in rows."""
+
+    at: Characters
+    length: int
+    score: float
+
+
+def _best(output: Output, numbers: Floats, layout: Layout) -> _Best | None:
+    start, end = numbers.T
     rows = np.flatnonzero((layout.texts == 1) & (layout.offsets[:, 0] < layout.offsets[:, 1]))
     if not len(rows):
-        return Span(None, null_score=null_score)
+        return None
     best = best_span(SpanLogits(rows, start[rows], end[rows]), output.longest or len(start))
-    at = characters(layout.offsets, best.first, best.last)
-    abstains = output.null is not None and null_score > best.score
-    text = None if abstains else str(sample.second)[at.start : at.end]
-    return Span(text, at.start, at.end, best.score, null_score)
+    return _Best(characters(layout.offsets, best.first, best.last), best.last - best.first, best.score)

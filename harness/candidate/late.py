@@ -8,17 +8,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens
+from harness.candidate.batch import Tokens, Windows
 from harness.candidate.encoder import Encoder
 from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.reference import refused, token_ids
 from harness.candidate.runtime import device
-from harness.candidate.side import FILLED, SIDES, Features, Piece, Side, SideEncoder
+from harness.candidate.side import FILLED, OWNED, SIDES, Features, Piece, Side, SideEncoder
+from harness.candidate.window import room_for_windows
 from harness.errors import Misconfigured
 from harness.identity import Json
 from harness.release.manifest import Tower
 from harness.release.open import Release
 from harness.release.prompts import Prompts
+from harness.rows.windows import owners
 
 MAXSIM = {"maxsim": "sum", "meanmaxsim": "mean"}
 NO_ROW = "none of its rows counts"
@@ -67,9 +69,23 @@ class LateSide(SideEncoder):
             raise refused("rows.expansion_strategy", str(other), str(mine))
         return said
 
+    def parts(self, tokens: Tokens) -> list[Tokens]:
+        """Each window keeps the rows of the tokens that it owns, and those of what stands around every one."""
+        found = super().parts(tokens)
+        if self.window is None or tokens.windows is None or len(found) == 1:
+            return found
+        windows = tokens.windows
+        owner = owners(windows.spans, int(windows.spans[-1, 1]), self.window.owner or "largest-context")
+        return [
+            replace(part, features={**part.features, OWNED: _owned(windows, owner, at)})
+            for at, part in enumerate(found)
+        ]
+
     def pieces(self, features: Features) -> list[Piece]:
         rows: NDArray[np.float32] = features["token_embeddings"].float().cpu().numpy()
         counted: NDArray[np.bool_] = features["attention_mask"].bool().cpu().numpy()
+        if OWNED in features:
+            counted &= features[OWNED].bool().cpu().numpy()
         return [Piece(every[mask]) for every, mask in zip(rows, counted, strict=True)]
 
     def blank(self) -> Piece:
@@ -77,6 +93,11 @@ class LateSide(SideEncoder):
 
     def fault(self, piece: Piece) -> str | None:
         return None if len(piece.values) else NO_ROW
+
+
+def _owned(windows: Windows, owner: NDArray[np.int64], at: int) -> list[int]:
+    start, end = windows.spans[at].tolist()
+    return [*[1] * windows.head, *(owner[start:end] == at).astype(int).tolist(), *[1] * windows.tail]
 
 
 class LateEncoder(Encoder):
@@ -126,9 +147,12 @@ def load_late(release: Release, prompts: Prompts) -> LateEncoder:
             max_length=tower.input.max_length,
             widest=positions(modules[0].model.config),
             keys=keys(release, side, prompt),
+            window=tower.input.window,
             side=side,
             filling=filling_of(tower, side, model.tokenizer),
         )
+        if tower.input.window is not None:
+            room_for_windows(release.name, tower.input.window, sides[side].around(prompt))
     return LateEncoder(sides, model)
 
 

@@ -37,7 +37,7 @@ def late_parity(
         return rows
     try:
         _refuse_score(manifest)
-        scores = _scores(encoder, manifest, texts, tolerance, suite)
+        scores = _scores(encoder.alone(), manifest, texts, tolerance, suite)
     except HarnessError as refusal:
         return unprovable(refusal, tolerance)
     return scores if scores.largest_difference > rows.largest_difference else rows

@@ -97,6 +97,7 @@ def parity(
     """
     try:
         refuse_stale(encoder, manifest, members or {})
+        encoder = encoder.alone()
         held = [
             Held(encoder.sides[side], tower, side, suite)
             for side, tower in sides(manifest, ("pooled", "rows"), suite).items()
@@ -151,12 +152,13 @@ class Held:
         return prompt_of(self.tower, self.side, self.suite)
 
     def given(self, text: str) -> Given:
-        """A text's contextual rows and masks, as the manifest says.
+        """A text's contextual rows and masks, as the manifest says; of one that is read in windows, the first one's.
 
         Raises NotAdmitted for a manifest that the tokenizer or the model contradicts.
         """
         said, about = self.own.said_by(self.tower), self.tower.input
-        batch = said.forward([text], self.prompt, padding_side=about.padding_side, max_length=about.max_length)
+        longest = about.max_length if about.window is None else about.window.size
+        batch = said.forward([text], self.prompt, padding_side=about.padding_side, max_length=longest)
         refuse_state(self.own, self.tower, batch.rows[0])
         return self.masked(batch.rows[0], batch.attended[0], batch.ids[0], batch.filled[0])
 

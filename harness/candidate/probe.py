@@ -74,7 +74,11 @@ def relative_difference(found: NDArray[np.floating], expected: NDArray[np.floati
 
 
 def probes(encoder: Encoder, manifest: Manifest, tolerance: float = TOLERANCE) -> tuple[Probe, ...]:
-    """Every probe, the worst of all sides in each. Raises Stopped where the model raises."""
+    """Every probe, the worst of all sides in each. Raises Stopped where the model raises.
+
+    Of a release in windows a text is one of them, cut to its size: how they are put together is proven apart.
+    """
+    encoder = encoder.alone()
     found: dict[str, Probe] = {}
     for side, tower in sides(manifest, KEPT).items():
         for probe in _Arranged(encoder, tower, side, tolerance).probes():
@@ -113,7 +117,7 @@ class _Arranged:
         self._own: SideEncoder = encoder.sides[side]
         self._declared: Padding = tower.input.padding_side
         self._prompt = prompt_of(tower, side)
-        self._texts = probe_texts(min(tower.input.max_length, LONGEST))
+        self._texts = probe_texts(min(self._own.max_length, LONGEST))
         self._alone = {name: self._own.forward([text], self._prompt, width=0) for name, text in self._texts.items()}
 
     def probes(self) -> list[Probe]:

@@ -4,9 +4,10 @@ The library's modules compute; what is set here is what they are given and in wh
 and nothing else.
 """
 
+import copy
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens, width_of
 from harness.candidate.runtime import said
+from harness.candidate.window import lay_out, parts
 from harness.errors import Stopped
-from harness.release.manifest import Tower
+from harness.release.manifest import Tower, Window
 
 Side: TypeAlias = Literal["query", "document"]
 SIDES: tuple[Side, ...] = ("query", "document")
@@ -25,6 +27,10 @@ SIDES: tuple[Side, ...] = ("query", "document")
 Features: TypeAlias = dict[str, Any]
 # The library's name for the tokens that fill up a query, 1 where one stands.
 FILLED = "query_expansion_positions"
+# Of a window, 1 where a row is to be kept: every other token is another window's.
+OWNED = "owned_positions"
+# What the tokenizer pads not, and what it is of a text that does not say it.
+BESIDE = {FILLED: 0, OWNED: 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +98,20 @@ def go_without_advice(tokenizer: Any) -> None:
 def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
     """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
     options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
-    plain = [{key: value for key, value in text.features.items() if key != FILLED} for text in tokens]
+    plain = [{key: value for key, value in text.features.items() if key not in BESIDE} for text in tokens]
     found: Features = dict(tokenizer.pad(plain, **options))
-    if any(FILLED in text.features for text in tokens):
-        # The tokenizer pads nothing but what it gave itself.
-        found[FILLED] = _padded_filling(tokens, width, padding_side or tokenizer.padding_side)
+    for name, usual in BESIDE.items():
+        if any(name in text.features for text in tokens):
+            found[name] = _padded_beside(tokens, width, padding_side or tokenizer.padding_side, name, usual)
     return {key: value.to(device) for key, value in found.items()}
 
 
-def _padded_filling(tokens: Sequence[Tokens], width: int, padding_side: str) -> Any:
+def _padded_beside(tokens: Sequence[Tokens], width: int, padding_side: str, name: str, usual: int) -> Any:
     import torch
 
     rows = []
     for text in tokens:
-        own, blank = list(text.features.get(FILLED, [0] * len(text))), [0] * (width - len(text))
+        own, blank = list(text.features.get(name, [usual] * len(text))), [0] * (width - len(text))
         rows.append(blank + own if padding_side == "left" else own + blank)
     return torch.tensor(rows)
 
@@ -116,7 +122,7 @@ class SideEncoder(ABC):
     `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
     have, for padding may pass the maximum length, but not the model's positions. `batch_tokens`: padded tokens that a
     batch may have, where its rows are so wide that the usual number would be too many. `task` is handed to modules
-    that ask for it.
+    that ask for it. `window`: how a longer text is read, None where it is cut.
     """
 
     def __init__(
@@ -132,11 +138,12 @@ class SideEncoder(ABC):
         keys: Keys,
         batch_tokens: int | None = None,
         task: Side | None = None,
+        window: Window | None = None,
     ) -> None:
         self.modules, self.tokenizer, self.folder = list(modules), tokenizer, folder
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
         self.widest, self.batch_tokens = widest, batch_tokens
-        self._task = task
+        self._task, self.window = task, window
         go_without_advice(tokenizer)
 
     @property
@@ -157,6 +164,22 @@ class SideEncoder(ABC):
         """This encoder, giving a text those rows besides its own that a manifest says."""
         return self
 
+    def alone(self) -> "SideEncoder":
+        """This encoder as it reads one window: a longer text is cut to the size of one."""
+        if self.window is None:
+            return self
+        found = copy.copy(self)
+        found.window, found.max_length = None, self.window.size
+        return found
+
+    def parts(self, tokens: Tokens) -> list[Tokens]:
+        """What the model is given of a text: the whole of it, or its windows."""
+        return parts(tokens)
+
+    def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
+        """What is kept of a text, from what is kept of its parts."""
+        return pieces[0] if len(pieces) == 1 else Piece(np.concatenate([piece.values for piece in pieces]))
+
     @abstractmethod
     def pieces(self, features: Features) -> list[Piece]:
         """What is kept of each text of a batch, once all modules are done."""
@@ -170,8 +193,12 @@ class SideEncoder(ABC):
         return None
 
     def tokenise(self, texts: Sequence[str], prompt: str | None = None, limit: int | None = None) -> list[Tokens]:
-        """Tokens of texts behind the side's prompt, or another, cut at `max_length`, or at another length."""
+        """Tokens of texts behind the side's prompt, or another, cut at `max_length`, or at another length; whole where
+        they are read in windows.
+        """
         prompt = self.prompt if prompt is None else prompt
+        if self.window is not None:
+            return [self._whole(self.window, text, prompt) for text in texts]
         limit = limit or self.max_length
         rendered = [prompt + text for text in texts]
         whole = self._features(rendered, truncation=False)
@@ -214,6 +241,11 @@ class SideEncoder(ABC):
         ids = features["input_ids"]
         return len(ids) - (ids[-1] in self.tokenizer.all_special_ids)
 
+    def around(self, prompt: str) -> int:
+        """Tokens around every text: special ones and a prompt's."""
+        special: int = self.tokenizer.num_special_tokens_to_add(pair=False)
+        return special + len(self.tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"])
+
     def forward(
         self,
         texts: Sequence[str],
@@ -228,8 +260,17 @@ class SideEncoder(ABC):
         `width` in columns, at least that of the longest text; that of an evaluation where None. `prompt`,
         `padding_side` and `max_length` as the release has them where None. Raises Stopped where the model raises.
         """
+        return self._forward(lambda: self.tokenise(texts, prompt, max_length), width, padding_side)
+
+    def forward_tokens(self, tokens: Sequence[Tokens], padding_side: Literal["left", "right"] | None) -> Forwarded:
+        """As `forward`, of texts that are tokens already."""
+        return self._forward(lambda: tokens, None, padding_side)
+
+    def _forward(
+        self, tokenise: Callable[[], Sequence[Tokens]], width: int | None, padding_side: str | None
+    ) -> Forwarded:
         try:
-            tokens = self.tokenise(texts, prompt, max_length)
+            tokens = tokenise()
             longest = max(tokens, key=len)
             columns = self.column_count(longest) if width is None else max(width, len(longest))
             features = self.rows(tokens, columns, padding_side)
@@ -239,8 +280,8 @@ class SideEncoder(ABC):
             pieces = self.read_out(features, longest.excluded)
         except Exception as error:
             raise Stopped(
-                f"model {self.folder}", found=f"{len(texts)} texts make it raise {said(error)}",
-                expected="a vector for each", mend="Try them by hand with the library's own encode(…).",
+                f"model {self.folder}", found=f"texts make it raise {said(error)}", expected="a vector for each",
+                mend="Try them by hand with the library's own encode(…).",
             ) from error  # fmt: skip
         return Forwarded(rows.copy(), attended, filled, ids, tuple(pieces))
 
@@ -268,6 +309,17 @@ class SideEncoder(ABC):
         if filled is not None:
             features[FILLED] = torch.from_numpy(filled.astype(np.int64)).to(on)
         return self.read_out(features, self.excluded(self.prompt if prompt is None else prompt))
+
+    def _whole(self, window: Window, text: str, prompt: str) -> Tokens:
+        [features] = self._features(
+            [prompt + text], truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True
+        )
+        told = dict(features)
+        offsets = np.array(told.pop("offset_mapping"), dtype=np.int64).reshape(-1, 2) - len(prompt)
+        special = np.array(told.pop("special_tokens_mask"), dtype=np.bool_)
+        own = ~special & (offsets[:, 1] > 0) if prompt else ~special
+        windows = lay_out(window, own, np.maximum(offsets, 0), text)
+        return Tokens(told, excluded=self.excluded(prompt), windows=windows)
 
     def _padded(self, tokens: Sequence[Tokens], width: int, padding_side: str | None) -> Features:
         return padded(self.tokenizer, tokens, width, padding_side, self.modules[0].model.device)

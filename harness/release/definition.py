@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.file.toml import nearest
-from harness.release.manifest import Regression, ScoreType, Training, Window
+from harness.release.manifest import Aggregation, Owner, Regression, ScoreType, Training
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -70,6 +70,20 @@ class Model(BaseModel):
     @property
     def place(self) -> str:
         return self.source.partition(":")[2]
+
+
+class Window(BaseModel):
+    """As in the manifest. `normalise` has to be said of a mean of normalised vectors; `owner` is `largest-context`
+    unless said.
+    """
+
+    model_config = Strict
+
+    size: Annotated[int, Field(gt=0)]
+    stride: Annotated[int, Field(gt=0)]
+    aggregation: Aggregation
+    normalise: Literal["before", "after"] | None = None
+    owner: Owner | None = None
 
 
 class Input(BaseModel):

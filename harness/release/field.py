@@ -66,7 +66,8 @@ _ENTERS: Mapping[Kind | None, str] = {
     """,
     Kind.INDEX: "score.index  score.type",
     Kind.RAW_SCORE: """
-        towers.*.artifact.head  towers.*.input.window.aggregation
+        towers.*.artifact.head
+        towers.*.input.window.aggregation  towers.*.input.window.normalise  towers.*.input.window.owner
         output.labels  output.null  output.transitions
         output.regression.units  output.regression.scale  output.regression.shift
         score.low  score.high  score.higher_is_better  score.sums_to  score.probability  score.activation

@@ -26,7 +26,7 @@ from harness.release.manifest import Meaning
 
 VECTORS = ("pooled", "rows", "sparse")
 CORPUS = "corpus"
-AGGREGATION = ".input.window.aggregation"
+AGGREGATION = tuple(f".input.window.{name}" for name in ("aggregation", "normalise", "owner"))
 # What is aggregated where a window says how; every other way joins scores.
 AGGREGATED: Mapping[str, Kind] = {"rows": Kind.CONTEXTUAL, "mean": Kind.VECTOR}
 

@@ -22,6 +22,7 @@ Side: TypeAlias = Literal["query", "document", "pair", "text"]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "sum"]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
 Aggregation: TypeAlias = Literal["rows", "mean", "best", "mean-of-logits", "mean-of-probabilities"]
+Owner: TypeAlias = Literal["first", "centre", "largest-context"]
 
 
 class Artifact(BaseModel):
@@ -51,8 +52,11 @@ class Artifact(BaseModel):
 class Window(BaseModel):
     """A long text as overlapping parts, in tokens, and what becomes one of what they give.
 
-    `aggregation`: the text's contextual `rows` out of all windows, the `mean` of their vectors, the `best` of their
-    scores, the `mean-of-logits` or the `mean-of-probabilities` of a head.
+    `size`: tokens that are read at once, special ones, prompt and question included; `stride`: from one window's start
+    to the next, in tokens of the text. `aggregation`: the text's contextual `rows` out of all windows, the `mean` of
+    their vectors, the `best` of their scores, the `mean-of-logits` or the `mean-of-probabilities` of a head.
+    `normalise`: of a mean, whether the readout's normalisation stands before it or after it, null where it has none.
+    `owner`: of rows, by which a token that several windows show is taken from one of them.
     """
 
     model_config = Strict
@@ -60,6 +64,8 @@ class Window(BaseModel):
     size: Width
     stride: Width
     aggregation: Aggregation
+    normalise: Literal["before", "after"] | None
+    owner: Owner | None
 
 
 class Input(BaseModel):

@@ -18,6 +18,7 @@ from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
 from harness.release.prompts import Prompts, prompts_of
 from harness.release.source import find_model
+from harness.release.window import unjoined
 
 DEFINITION = "release.toml"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
@@ -78,8 +79,8 @@ class Release:
             elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
             if elsewhere and (self.members or kind in ("late", "sparse", "cross", "head")):
                 return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
-        if any(tower.input.window for tower in self.manifest.meaning.towers.values()):
-            return "a release that reads texts in windows"
+        if reason := unjoined(self.manifest.meaning):
+            return reason
         output = self.manifest.meaning.output
         if output.decoder == "crf":
             return "a release whose tags are decoded by a CRF"

@@ -94,7 +94,7 @@ def cut(
     reached = int(windows[-1, 1])
     counts, owner = np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     counts[:reached], owner[:reached] = multiplicity(windows, reached), owners(windows, reached, policy)
-    return Cut(records, windows, counts, owner, _uncovered(text, offsets[:reached]))
+    return Cut(records, windows, counts, owner, uncovered(text, offsets[:reached]))
 
 
 def split(n_tokens: int, size: int, stride: int) -> Ints:
@@ -115,6 +115,18 @@ def split(n_tokens: int, size: int, stride: int) -> Ints:
         )
     starts = stride * np.arange(1 + max(0, -(-(n_tokens - size) // stride)))
     return np.stack([starts, np.minimum(starts + size, n_tokens)], axis=1)
+
+
+def uncovered(text: str, offsets: Ints) -> tuple[tuple[int, int], ...]:
+    """Stretches of characters that aren't blank and lie in none of the tokens [n, 2]."""
+    steps = np.zeros(len(text) + 1, dtype=np.int64)
+    np.add.at(steps, offsets[:, 0], 1)
+    np.add.at(steps, offsets[:, 1], -1)
+    hidden = np.flatnonzero(np.cumsum(steps)[:-1] == 0)
+    open_ = np.zeros(len(text) + 2, dtype=np.int64)
+    open_[[at + 1 for at in hidden.tolist() if not text[at].isspace()]] = 1
+    edges = np.flatnonzero(np.diff(open_))
+    return tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def multiplicity(windows: Ints, n_tokens: int) -> Ints:
@@ -148,16 +160,32 @@ def owners(windows: Ints, n_tokens: int, policy: Owner = "largest-context") -> I
     beyond them.
     """
     multiplicity(windows, n_tokens)
-    token = np.arange(n_tokens)[None, :]
-    start, end = windows[:, :1], windows[:, 1:]
-    inside = (token >= start) & (token < end)
-    if policy == "first":
-        return np.asarray(np.argmax(inside, axis=0), dtype=np.int64)
-    if policy == "centre":
-        away = np.where(inside, np.abs(2 * token - (start + end - 1)), 2 * n_tokens + 2)
-        return np.asarray(np.argmin(away, axis=0), dtype=np.int64)
-    context = np.minimum(token - start, end - 1 - token)  # below 0 outside the window
-    return np.asarray(np.argmax(context, axis=0), dtype=np.int64)
+    owner = np.zeros(n_tokens, dtype=np.int64)
+    best = np.full(n_tokens, np.iinfo(np.int64).min)
+    for window, (start, end) in enumerate(windows.tolist()):
+        token = np.arange(start, end)
+        if policy == "first":
+            claim = np.zeros(end - start, dtype=np.int64)
+        elif policy == "centre":
+            claim = -np.abs(2 * token - (start + end - 1))
+        else:
+            claim = np.minimum(token - start, end - 1 - token)
+        mine = token[claim > best[start:end]]
+        owner[mine], best[mine] = window, claim[mine - start]
+    return owner
+
+
+def word_owners(windows: Ints, words: Ints, policy: Owner = "largest-context") -> Ints:
+    """As `owners`, but a word's tokens follow its first one wherever that one's window shows them.
+
+    Shapes: words [n_tokens], the word of each token, -1 for none; a word's tokens stand together.
+    """
+    found = owners(windows, len(words), policy)
+    token = np.arange(len(words))
+    begins = np.append(True, words[1:] != words[:-1])[: len(words)]
+    of_first = found[np.maximum.accumulate(np.where(begins, token, 0))]
+    shown = (words >= 0) & (token >= windows[of_first, 0]) & (token < windows[of_first, 1])
+    return np.where(shown, of_first, found)
 
 
 def mean_vector(vectors: Floats, *, normalise: Literal["before", "after", "both", "never"]) -> Floats:
@@ -204,16 +232,6 @@ def by_multiplicity(values: Sequence[NDArray[np.floating]], windows: Ints, n_tok
 def _unit(vectors: Floats) -> Floats:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1.0))
-
-
-def _uncovered(text: str, offsets: Ints) -> tuple[tuple[int, int], ...]:
-    """Stretches of characters that aren't blank and lie in none of the tokens [n, 2]."""
-    shown = np.zeros(len(text), dtype=bool)
-    for start, end in offsets.tolist():
-        shown[start:end] = True
-    open_ = [not (seen or letter.isspace()) for seen, letter in zip(shown.tolist(), text, strict=True)]
-    edges = np.flatnonzero(np.diff([False, *open_, False]))
-    return tuple(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _refuse_other_lengths(values: Sequence[NDArray[np.floating]], windows: Ints) -> None:

@@ -13,11 +13,11 @@ from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number
 from harness.release.open import Release
+from harness.run.apart import SCORERS
 from harness.run.given import Floats
 from harness.run.output import Executed
 from harness.run.replay_cases import settled
 from harness.run.retrieve import load_encoder
-from harness.run.search import score_pairs
 from harness.suite.case import Case, Suite
 
 
@@ -63,10 +63,7 @@ def _apart(
     at = np.arange(len(pairs))
     found = {}
     for (name, release), first, second in zip(releases.items(), queries, documents, strict=True):
-        scores = score_pairs(
-            first.vectors, second.vectors, np.stack([at, at], axis=1), grid=suite.definition.ranking.grid,
-            score_type="dot" if release.score_type == "dot" else "cosine",
-        )  # fmt: skip
+        scores = SCORERS["bi"](release, first, second, np.stack([at, at], axis=1), suite.definition.ranking.grid)
         found[name] = _executed(_Reading((first, second), scores), suite)
     return found
 

@@ -8,8 +8,10 @@ from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.errors import Misconfigured
 from harness.release.bi import SCORE_TYPES
 from harness.release.open import Release
+from harness.release.window import best_of_windows
 from harness.rows.ragged import Ragged
 from harness.run import inverted, maxsim
+from harness.run.best import score_best
 from harness.run.given import Asked, Floats, Ints, Pairs, Scored, asked_of, shared
 from harness.run.output import CutDocument
 from harness.run.retrieve import CHUNK, reduce_of, sparse_of
@@ -22,6 +24,14 @@ Scorer = Callable[[Release, Encoded, Encoded, Ints, float], Floats]
 
 
 def _dense(release: Release, queries: Encoded, documents: Encoded, pairs: Ints, grid: float) -> Floats:
+    if best_of_windows(release.manifest.meaning):
+        return score_best(
+            Ragged(queries.values, queries.offsets),
+            Ragged(documents.values, documents.offsets),
+            pairs,
+            grid=grid,
+            score_type=SCORE_TYPES[release.score_type],
+        )
     return score_pairs(
         queries.vectors,
         documents.vectors,

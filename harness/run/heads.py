@@ -4,7 +4,7 @@ A head is given the inputs of a case and nothing else: no gold, role or slice.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from harness.candidate.encoder import Encoded, Pieces, encode
 from harness.candidate.head import HeadModel, Layout, Sample, load_head
 from harness.candidate.head_output import require_decoder, said_of
+from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
-from harness.run.output import Executed
+from harness.run.output import Executed, Remark, uncovered_remark
 from harness.run.replay_cases import NOT_FINITE, settled
 from harness.suite.case import Case, Inputs, Suite
 
@@ -32,6 +33,7 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
         require_decoder(release.name, release.manifest.meaning.output)
     models = {name: load_head(release) for name, release in releases.items()}
     samples = [samples_of(case.inputs) for case in suite.cases]
+    _refuse_windows_of_pairs(releases, samples)
     flat = [sample for some in samples for sample in some]
     starts = np.cumsum([0, *(len(some) for some in samples)]).tolist()
     found = {}
@@ -41,8 +43,29 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
             _output(case, releases[name], model, flat[start:end], encoded, start)
             for case, start, end in zip(suite.cases, starts, starts[1:], strict=False)
         )
-        found[name] = Executed(tuple(outputs), (), labels=tuple(output.labels or ()) if output.kind in NAMED else ())
+        labels = tuple(output.labels or ()) if output.kind in NAMED else ()
+        found[name] = Executed(tuple(outputs), tuple(_remarks(suite, starts, encoded)), labels=labels)
     return found
+
+
+def _refuse_windows_of_pairs(releases: Mapping[str, Release], samples: Sequence[Sequence[Sample]]) -> None:
+    """Of a question and its context it is the context that is long; of two other texts nobody says which."""
+    if not any(sample.second is not None for some in samples for sample in some):
+        return
+    for release in releases.values():
+        meaning = release.manifest.meaning
+        windows = any(tower.input.window is not None for tower in meaning.towers.values())
+        if windows and meaning.output.kind != "span":
+            raise Misconfigured(
+                f"release {release.name!r}", found=f"a {meaning.output.kind} release that reads texts in windows, and "
+                "cases of two texts", expected="one text in every case",
+                mend="Take [input.window] out of release.toml, or record its outputs as JSON Lines.",
+            )  # fmt: skip
+
+
+def _remarks(suite: Suite, starts: Sequence[int], encoded: Encoded) -> Iterator[Remark]:
+    hidden = np.add.reduceat(np.append(encoded.uncovered, 0), starts[:-1]) if len(starts) > 1 else encoded.uncovered
+    yield from uncovered_remark(hidden, [case.id for case in suite.cases], "case")
 
 
 def samples_of(inputs: Inputs) -> list[Sample]:

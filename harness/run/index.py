@@ -16,8 +16,8 @@ from harness.errors import Stopped
 class Part:
     """What is kept of the documents `start`, `start` + 1, …, memory-mapped.
 
-    Shapes: values [sum of rows, d] float32 with offsets [c + 1] int64, one row a document for single vectors; indices
-    [sum of rows] int32 where vectors are sparse, else None.
+    Shapes: values [sum of rows, d] float32 with offsets [c + 1] int64, one row a document for single vectors, or one
+    for each window where the best counts; indices [sum of rows] int32 where vectors are sparse, else None.
     """
 
     start: int
@@ -28,13 +28,16 @@ class Part:
 
 @dataclass(slots=True)
 class Index:
-    """All parts so far; tokens kept and lost by document; `failed`: why a document has nothing, by its row."""
+    """All parts so far; by document, tokens kept and lost and the characters that no window shows; `failed`: why a
+    document has nothing, by its row.
+    """
 
     folder: Path
     parts: list[Part] = field(default_factory=list)
     kept: list[int] = field(default_factory=list)
     lost: list[int] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
+    uncovered: list[int] = field(default_factory=list)
 
     def add(self, encoded: Encoded) -> None:
         """Puts what was made of the next documents at the end. Raises Stopped where the disk is full."""
@@ -49,6 +52,7 @@ class Index:
         self.failed |= {start + row: reason for row, reason in encoded.failed.items()}
         self.kept += encoded.tokens_kept.tolist()
         self.lost += encoded.tokens_lost.tolist()
+        self.uncovered += encoded.uncovered.tolist()
 
     def _on_disk(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         file = self.folder / name

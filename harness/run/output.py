@@ -1,7 +1,10 @@
 """What a run keeps of one side."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.output.case import CaseOutput
 
@@ -13,6 +16,16 @@ class Remark:
     kind: str
     count: int
     detail: str
+
+
+def uncovered_remark(characters: NDArray[np.int64], names: Sequence[str], what: str) -> Iterator[Remark]:
+    """One where texts in windows have characters that no window shows. Shapes: characters [n], of the texts `names`."""
+    there = np.flatnonzero(characters)
+    if len(there):
+        count, first = int(characters.sum()), names[int(there[0])]
+        yield Remark(
+            "uncovered-character", count, f"{count} characters stand in no token, the first in {what} {first!r}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

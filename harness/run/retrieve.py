@@ -18,11 +18,13 @@ from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.bi import SCORE_TYPES
 from harness.release.open import Release
+from harness.release.window import best_of_windows
 from harness.rows.ragged import Ragged
+from harness.run.best import search_best
 from harness.run.index import Index, Part, cut_rows
 from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
 from harness.run.maxsim import RaggedChunk, Reduce, search_rows
-from harness.run.output import CutDocument, Executed, Remark
+from harness.run.output import CutDocument, Executed, Remark, uncovered_remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
 from harness.run.search import Chunk, Found, search
 from harness.suite.case import Document, Suite
@@ -106,6 +108,16 @@ def _index(
 
 
 def _dense(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:
+    if best_of_windows(release.manifest.meaning):
+        return search_best(
+            Ragged(queries.values, queries.offsets),
+            [RaggedChunk(part.start, Ragged(part.values, part.offsets)) for part in index.parts],
+            depth=sought.depth,
+            grid=sought.grid,
+            score_type=SCORE_TYPES[release.score_type],
+            keep_limit=sought.keep_limit,
+            must_keep=sought.must_keep,
+        )
     return search(
         queries.vectors,
         [Chunk(part.start, part.values) for part in index.parts],
@@ -181,7 +193,7 @@ def _ranked(
         for position, case in enumerate(suite.cases)
     )
     cut_documents = tuple(CutDocument(str(ids[row]), index.kept[row], index.lost[row]) for row in cut_rows(index))
-    return Executed(outputs, tuple(_remarks(suite, found, ids, cut_documents)), cut_documents)
+    return Executed(outputs, tuple(_remarks(suite, queries, index, found, ids, cut_documents)), cut_documents)
 
 
 def _places(place: Mapping[str, int], judged: set[str], case_id: str) -> NDArray[np.int64]:
@@ -234,7 +246,14 @@ def _output(
     return replace(told, ranking=ranking)
 
 
-def _remarks(suite: Suite, found: Found, ids: NDArray[np.object_], cut: Sequence[CutDocument]) -> list[Remark]:
+def _remarks(
+    suite: Suite,
+    queries: Encoded,
+    index: Index,
+    found: Found,
+    ids: NDArray[np.object_],
+    cut: Sequence[CutDocument],
+) -> list[Remark]:
     empty = [each.id for each in suite.documents if not each.text]
     zero = [str(ids[row]) for row in found.zero_documents]
     cases = [suite.cases[row].id for row in found.zero_queries]
@@ -244,6 +263,8 @@ def _remarks(suite: Suite, found: Found, ids: NDArray[np.object_], cut: Sequence
         ("zero-query", cases, "queries have a vector without a direction, taken as similar to nothing"),
         ("cut-document", [each.document_id for each in cut], "documents are longer than the model reads"),
     )
-    return [
+    remarks = [
         Remark(kind, len(names), f"{len(names)} {what}, the first {names[0]!r}") for kind, names, what in told if names
     ]
+    remarks += uncovered_remark(queries.uncovered, [case.id for case in suite.cases], "query")
+    return [*remarks, *uncovered_remark(np.array(index.uncovered, dtype=np.int64), ids.tolist(), "document")]

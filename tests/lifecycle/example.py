@@ -178,7 +178,9 @@ def complete(kind: str) -> dict[str, Any]:
         }  # fmt: skip
         part["input"] |= {
             "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")},
-            "window": {"size": 64, "stride": 32, "aggregation": "best"},
+            "window": {
+                "size": 64, "stride": 32, "aggregation": "best", "normalise": "after", "owner": "first",
+            },
         }  # fmt: skip
         part["rows"] |= {
             "skipped": {side: ["."] for side in sides}, "expansion": dict.fromkeys(sides, 32),

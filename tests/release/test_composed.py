@@ -122,7 +122,7 @@ class TestWhatCanBeRun:
 
     def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi, whole):
         """Windows, a member's among them, and temperatures."""
-        window = '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n'
+        window = '[input.window]\nsize = 32\nstride = 16\naggregation = "rows"\n'
         assert "windows" in opened(bi(extra=window)).cannot_run
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
         assert "windows" in opened(whole(PAIR.replace('"a"', '"tiny"'))).cannot_run

@@ -179,7 +179,7 @@ class TestShape:
 
     def test_windows_are_joined_in_a_second_node(self) -> None:
         """Split and stride are the source's; what is calibrated is the joined score."""
-        window = {"size": 128, "stride": 64, "aggregation": "best"}
+        window = {"size": 128, "stride": 64, "aggregation": "best", "normalise": None, "owner": None}
         windowed = of("span", towers__pair__input__window=window, score__calibrator=CALIBRATOR)
         ports = {node.name: node.ports for node in windowed.nodes}
         assert ports["raw score:aggregated"] == (("window", "raw score"),)
@@ -199,12 +199,12 @@ class TestShape:
         self, kind: str, tower: str, one: str, other: str | None, hit: str
     ) -> None:
         """And not what each window gave; what is joined is of the kind that it is joined from."""
-        window = {"size": 64, "stride": 32, "aggregation": one}
+        window = {"size": 64, "stride": 32, "aggregation": one, "normalise": None, "owner": None}
         before = changed(meaning(kind), **{f"towers__{tower}__input__window": window})
         found = graph(Meaning.model_validate(before))
         joined = [node for node in found.nodes if node.name.endswith(":aggregated")]
         assert {(str(node.kind), tuple(field.name for field in node.fields)) for node in joined} == {
-            (hit, ("input.window.aggregation",))
+            (hit, ("input.window.aggregation", "input.window.normalise", "input.window.owner"))
         }
         for node in joined:
             [(port, of)] = node.ports
@@ -217,7 +217,7 @@ class TestShape:
 
     def test_a_vector_that_is_joined_is_what_is_indexed(self) -> None:
         """And split and stride stay the source's."""
-        window = {"size": 64, "stride": 32, "aggregation": "mean"}
+        window = {"size": 64, "stride": 32, "aggregation": "mean", "normalise": None, "owner": None}
         joined = of("tied", towers__both__input__window=window)
         index, source = joined.find("index:document"), joined.find("source:document")
         assert index is not None and index.ports == (("document", "vector:document:aggregated"),)
@@ -273,7 +273,8 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("tied", "towers__both__input__truncation_side", "left", "source", TIED),
     ("tied", "towers__both__input__padding_side", "left", "source", TIED),
     ("tied", "towers__both__input__special_tokens", {"cls": 101, "sep": 103}, "source", TIED),
-    ("tied", "towers__both__input__window", {"size": 64, "stride": 32, "aggregation": "best"}, "source",
+    ("tied", "towers__both__input__window",
+     {"size": 64, "stride": 32, "aggregation": "best", "normalise": None, "owner": None}, "source",
      TIED | {"raw score:aggregated"}),
     ("tied", "towers__both__rows__segments", False, "source", TIED),
     # a prompt is its side's alone

@@ -115,7 +115,7 @@ class TestFit:
         [("entity", '[output]\ndecoder = "crf"\ntransitions = "crf.json"\n', "a CRF"),
          ("entity", "[score]\ntemperature = 2.0\n", "temperature"),
          ("entity", '[runtime]\nbackend = "onnx"\n', "onnx"),
-         ("answer", '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n', "windows")],
+         ("choice", '[input.window]\nsize = 32\nstride = 16\naggregation = "mean-of-logits"\n', "windows")],
     )  # fmt: skip
     def test_what_cannot_be_run_is_named(self, opened, tmp_path: Path, model: str, extra: str, found: str) -> None:
         (tmp_path / "one").mkdir()

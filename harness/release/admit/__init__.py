@@ -7,6 +7,7 @@ from harness.release.admit.meaning import label_findings, meaning_findings, prom
 from harness.release.admit.shape import shape_findings
 from harness.release.admit.tower import see, tower_findings
 from harness.release.admit.training import training_findings
+from harness.release.admit.window import window_findings
 from harness.release.folder import ModelFolder
 from harness.release.manifest import Manifest
 
@@ -18,7 +19,7 @@ def findings(manifest: Manifest, folder: ModelFolder | None) -> tuple[Check, ...
 
     No check is left out because another one is broken, and none is held that could not be looked at.
     """
-    found = list(meaning_findings(manifest))
+    found = [*meaning_findings(manifest), *window_findings(manifest.meaning)]
     if folder is None:
         return tuple(found)
     found += folder_findings(folder)

@@ -7,7 +7,6 @@ from harness.release.admit.check import Check, held, listed
 from harness.release.describe.labels import GENERIC
 from harness.release.describe.prompts import SETTINGS, SIDES, saved_prompts
 from harness.release.folder import ModelFolder
-from harness.release.graph import VECTORS
 from harness.release.manifest import Manifest, Meaning, Tower
 
 PROBABLE = ("sigmoid", "softmax")
@@ -48,16 +47,6 @@ def meaning_findings(manifest: Manifest) -> tuple[Check, ...]:
         listed(
             "content-rows", _content(meaning), sound="holds", expected="room for text beside the special tokens",
             mend="Raise [input] max_length in release.toml.",
-        ),
-        listed(
-            "window-fits", _window(meaning), sound="holds",
-            expected="a stride within the window, and it within the length",
-            mend="Correct `window` in [input] of release.toml.",
-        ),
-        listed(
-            "aggregation-fits", _aggregation(meaning), sound="holds",
-            expected="rows or a mean of what gives vectors, a mean of logits or probabilities of a head",
-            mend="Correct `aggregation` in [input.window] of release.toml.",
         ),
         listed(
             "prompts-by-side", _prompts(meaning), sound="holds", expected="a prompt, if an empty one, for each side",
@@ -218,23 +207,6 @@ def _content(meaning: Meaning) -> Iterator[str]:
         around += tower.input.template == "pair" and "sep_token" in special
         if tower.input.max_length <= around:
             yield f"{name}: {tower.input.max_length} tokens, of which {around} are special"
-
-
-def _window(meaning: Meaning) -> Iterator[str]:
-    for name, tower in meaning.towers.items():
-        window = tower.input.window
-        if window is not None and not window.stride <= window.size <= tower.input.max_length:
-            yield f"{name}: windows of {window.size} every {window.stride}, of {tower.input.max_length} tokens"
-
-
-def _aggregation(meaning: Meaning) -> Iterator[str]:
-    for name, tower in meaning.towers.items():
-        window, family = tower.input.window, tower.readout.family
-        vectors = family in VECTORS and name != "pair"
-        if window is None or window.aggregation == "best":
-            continue
-        if vectors != (window.aggregation in ("rows", "mean")) or (window.aggregation == "mean" and family == "rows"):
-            yield f"{name}: {window.aggregation} of the windows of a {family}"
 
 
 def _prompts(meaning: Meaning) -> Iterator[str]:

@@ -7,13 +7,14 @@ from typing import Literal
 
 from harness.errors import Misconfigured
 from harness.identity import Json, digest
-from harness.release.definition import ReleaseDefinition
+from harness.release.definition import ReleaseDefinition, Window
 from harness.release.describe.architecture import LAYERS, WIDTHS, final_norm, first_position, known, unknown, visibility
 from harness.release.describe.split import adapter
-from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree, each_from
+from harness.release.describe.told import DECLARED, DERIVED, LIBRARY, Told, Tree
 from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tokenizer
 from harness.release.folder import ModelFolder, damaged, incomplete
 
+USUAL_OWNER = "largest-context"
 SETTINGS = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -126,9 +127,10 @@ def input_of(
     template: Literal["single", "pair", "choices"] = "single",
     own: Limit | None = None,
     exactly: Limit | None = None,
+    filled: bool = False,
 ) -> Tree:
-    """From a text to token IDs. `own` and `exactly` as in `max_length`."""
-    tokenizer, window = backbone.tokenizer, backbone.definition.input.window
+    """From a text to token IDs. `own` and `exactly` as in `max_length`; what is `filled` up is never in windows."""
+    tokenizer = backbone.tokenizer
     special = {role: Told(token_id, tokenizer.stated_in[role]) for role, token_id in tokenizer.special.items()}
     return {
         # By bare names: another layout of the same folder is the same release.
@@ -145,8 +147,17 @@ def input_of(
         "prompts": prompts,
         "suite_prompts": suite_prompts,
         "template": Told(template, DERIVED),
-        "window": Told(None, DECLARED) if window is None else each_from(window.model_dump(), DECLARED),
+        "window": Told(None, DERIVED) if filled else _window(backbone.definition.input.window),
     }
+
+
+def _window(said: Window | None) -> Tree:
+    if said is None:
+        return Told(None, DECLARED)
+    found: dict[str, Tree] = {name: Told(value, DECLARED) for name, value in said.model_dump().items()}
+    if said.aggregation == "rows" and said.owner is None:
+        found["owner"] = Told(USUAL_OWNER, DERIVED)
+    return found
 
 
 def rows(backbone: Backbone, departing: Mapping[str, Tree] | None = None) -> Tree:

@@ -110,7 +110,7 @@ def _tower(backbone: Backbone, policy: Policy, weights: Split, maps: Sequence[Tr
         "artifact": artifact(backbone, weights.backbone),
         "input": input_of(
             backbone, prompts={side: declared(said, marker.value, marker.source)}, suite_prompts=suites, own=cap,
-            exactly=length if fixed else None,
+            exactly=length if fixed else None, filled=length is not None,
         ),
         "rows": rows(
             backbone,

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.errors import Misconfigured
+from harness.release.open import open_release
 
 from ..conftest import BODY, POOLER, VOCABULARY, broken, checks, classifier, safetensors
 
@@ -110,7 +111,33 @@ class TestLength:
     def test_windows_are_joined_as_vectors_can_be(self, bi, aggregation, fits):
         """A vector has no logits."""
         text = f'[input.window]\nsize = 32\nstride = 16\naggregation = "{aggregation}"\n'
+        said = 'normalise = "after"\n' if aggregation == "mean" else ""
+        assert broken(bi(extra=text + said)) == ([] if fits else ["aggregation-fits"])
+
+    @pytest.mark.parametrize(
+        ("aggregation", "said", "fits"),
+        [
+            ("mean", "", False),
+            ("mean", 'normalise = "before"', True),
+            ("best", 'normalise = "before"', False),
+            ("rows", 'owner = "first"', True),
+            ("mean", 'normalise = "before"\nowner = "first"', False),
+        ],
+    )
+    def test_what_a_way_of_joining_leaves_open_is_said_and_nothing_else(self, bi, aggregation, said, fits):
+        """The mean of normalised vectors is another one than that which is normalised."""
+        text = f'[input.window]\nsize = 32\nstride = 16\naggregation = "{aggregation}"\n{said}\n'
         assert broken(bi(extra=text)) == ([] if fits else ["aggregation-fits"])
+
+    def test_a_token_has_an_owner_unless_another_is_said(self, bi):
+        text = '[input.window]\nsize = 32\nstride = 16\naggregation = "rows"\n'
+        [tower] = open_release(bi(extra=text).path).manifest.meaning.towers.values()
+        assert tower.input.window.owner == "largest-context"
+
+    def test_a_temperature_of_single_windows_is_refused(self, sequence):
+        """It calibrates no text that is read in several."""
+        text = '[score]\ntemperature = 2.0\n[input.window]\nsize = 32\nstride = 16\naggregation = "mean-of-logits"\n'
+        assert broken(sequence("head", 3, "head", f'[output]\nkind = "classes"\n{text}')) == ["temperature-of-whole"]
 
     def test_windows_of_a_head_are_joined_as_numbers(self, sequence):
         """It keeps no vectors to take the mean of."""

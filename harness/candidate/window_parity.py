@@ -1,0 +1,127 @@
+"""Parity of texts that are read in windows: is what is kept of one joined from its windows as the manifest says?
+
+Where the windows lie follows from the characters of the tokens and the manifest; what each gives is computed from its
+own contextual rows, and joined by the reference.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.candidate.batch import Tokens
+from harness.candidate.encoder import Encoder
+from harness.candidate.parity import TOLERANCE, Given, Held, Parity, computed, measured, unprovable
+from harness.candidate.probe import relative_difference, sides
+from harness.candidate.reference import recipe, refused
+from harness.errors import HarnessError
+from harness.readout.normalisation import l2
+from harness.readout.reference import Normalisation, Recipe, row_vectors
+from harness.release.manifest import Manifest, Window
+from harness.rows.mask import Floats, counted
+from harness.rows.windows import Cut, cut, mean_vector
+
+NAME = "parity: windows"
+
+
+def window_parity(
+    encoder: Encoder, manifest: Manifest, texts: Mapping[str, str], tolerance: float = TOLERANCE
+) -> Parity | None:
+    """Holds what is kept of texts by ID against what the reference joins; None for a release without windows.
+
+    Raises nothing for a manifest that contradicts itself: it fails.
+    """
+    if all(tower.input.window is None for tower in manifest.meaning.towers.values()):
+        return None
+    largest, where = -1.0, ""
+    try:
+        for side, tower in sides(manifest, ("pooled", "rows")).items():
+            if tower.input.window is None:
+                continue
+            held = Held(encoder.sides[side], tower, side, None)
+            for name, difference in _differences(held, tower.input.window, encoder, texts):
+                if difference > largest:
+                    largest, where = difference, f"{side}, text {name!r}"
+    except HarnessError as refusal:
+        return replace(unprovable(refusal, tolerance), name=NAME)
+    return replace(measured(largest, tolerance, f"{where}: what is kept", "of its largest value"), name=NAME)
+
+
+def _differences(held: Held, window: Window, encoder: Encoder, texts: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+    by, encoded = recipe(held.tower, held.own.folder), encoder.encode(list(texts.values()), held.side)
+    several = 0
+    for place, (name, text) in enumerate(texts.items()):
+        if place in encoded.failed:
+            continue
+        read = _read(held, window, text)
+        several += len(read.given) > 1
+        found = encoded.piece(place).values
+        expected = _rows(read, by) if held.tower.readout.family == "rows" else _vectors(read, by, window)
+        yield name, relative_difference(found, expected)
+    if not several:
+        raise refused("input.window", f"no text that is longer than {window.size} tokens", "one that is")
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """A text's windows as the reference has them, each with its rows; `head`: tokens before its own."""
+
+    cut: Cut | None
+    given: list[Given]
+    head: int
+
+
+def _read(held: Held, window: Window, text: str) -> _Windows:
+    """Every window through the model by itself."""
+    own, prompt = held.own, held.prompt
+    told = own.tokenizer(
+        prompt + text, truncation=False, verbose=False, return_offsets_mapping=True, return_special_tokens_mask=True
+    )
+    offsets, special = np.array(told.pop("offset_mapping")), np.array(told.pop("special_tokens_mask"))
+    mine = np.flatnonzero((special == 0) & ((offsets[:, 1] > len(prompt)) | (prompt == "")))
+    ids = np.arange(len(offsets))
+    if not len(mine):
+        return _Windows(None, [_given(held, told, ids)], len(ids))
+    head, tail = ids[: mine[0]], ids[mine[-1] + 1 :]
+    made = cut(
+        text, np.maximum(offsets[mine[0] : mine[-1] + 1] - len(prompt), 0), source=text, release="",
+        size=window.size - len(head) - len(tail), stride=window.stride, special=len(head) + len(tail),
+        policy=window.owner or "largest-context",
+    )  # fmt: skip
+    rows = [np.concatenate([head, mine[0] + np.arange(*span), tail]) for span in made.windows.tolist()]
+    return _Windows(made, [_given(held, told, each) for each in rows], len(head))
+
+
+def _given(held: Held, told: Mapping[str, list[int]], at: NDArray[np.int64]) -> Given:
+    features = {name: [values[row] for row in at] for name, values in told.items()}
+    tokens = Tokens(features, excluded=held.own.excluded(held.prompt))
+    batch = held.own.alone().forward_tokens([tokens], held.tower.input.padding_side)
+    return held.masked(batch.rows[0], batch.attended[0], batch.ids[0], batch.filled[0])
+
+
+def _vectors(read: _Windows, by: Recipe, window: Window) -> Floats:
+    """[1, w], or of windows of which the best counts [k, w]."""
+    if window.aggregation == "best":
+        return np.array([computed(one, by) for one in read.given])
+    if window.normalise != "after":
+        return mean_vector(np.array([computed(one, by) for one in read.given]), normalise="never")[None]
+    plain = replace(by, normalisation=Normalisation("none", None, "none"), truncate_dim=None, renormalised=None)
+    mean = mean_vector(np.array([computed(one, plain) for one in read.given]), normalise="never")
+    return l2(mean, by.normalisation.epsilon or 0.0)[None, : by.truncate_dim]
+
+
+def _rows(read: _Windows, by: Recipe) -> Floats:
+    """[l, w], of every window those of the tokens that it owns and of what stands around them."""
+    found = []
+    for at, one in enumerate(read.given):
+        others = np.zeros(len(one.rows), dtype=np.bool_)
+        if read.cut is not None:
+            start, end = read.cut.windows[at].tolist()
+            columns = np.flatnonzero(one.masks.attended)[read.head : read.head + end - start]
+            others[columns[read.cut.owner[start:end] != at]] = True
+        skipped = others if one.masks.skipped is None else one.masks.skipped | others
+        masks = replace(one.masks, skipped=skipped)
+        if counted(masks, by.counting).any():
+            found.append(row_vectors(one.rows, masks, by))
+    return np.concatenate(found)

@@ -1,0 +1,246 @@
+"""Texts longer than a model reads at once, in windows."""
+
+import numpy as np
+import pytest
+
+from harness.candidate.encoder import encode
+from harness.candidate.load import load
+from harness.candidate.prove import proofs
+from harness.candidate.side import SideEncoder
+from harness.errors import Misconfigured
+from harness.rows.windows import cut, mean_vector
+
+from .conftest import WORDS, Memory, save_tiny
+from .late_folder import save_late
+
+LONG = " ".join(np.random.default_rng(4).choice(WORDS, 100))
+SHORT = "the flow of heat"
+# Ten tokens of the text between two special ones, every six tokens.
+WINDOW = '[input.window]\nsize = 12\nstride = 6\naggregation = "{}"\n'
+MEAN = WINDOW.format("mean") + 'normalise = "{}"\n'
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    """Vectors of any length."""
+    return save_tiny(tmp_path_factory.mktemp("raw"), normalise=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_late(tmp_path_factory.mktemp("late"))
+
+
+def pieces_of(text: str, size: int = 10, stride: int = 6) -> list[str]:
+    """What the windows show, a word being one token here."""
+    words = text.split()
+    offsets = np.stack([np.arange(len(words)), np.arange(len(words)) + 1], axis=1)
+    spans = cut("x" * len(words), offsets, source="", release="", size=size, stride=stride).windows
+    return [" ".join(words[start:end]) for start, end in spans.tolist()]
+
+
+class TestVectors:
+    def test_a_document_has_all_vectors_of_its_windows(self, encoder):
+        """Each is that of its words alone: sixteen windows of a hundred words."""
+        found = encoder(WINDOW.format("best")).encode([LONG, SHORT], "document")
+        apart = encoder().encode([*pieces_of(LONG), SHORT], "document")
+        assert found.offsets.tolist() == [0, 16, 17]
+        assert np.array_equal(found.values, apart.values)
+
+    def test_the_mean_is_that_of_normalised_vectors(self, encoder):
+        """And is not of unit length itself."""
+        found = encoder(MEAN.format("before")).encode([LONG], "document").vectors[0]
+        apart = encoder().encode(pieces_of(LONG), "document").vectors
+        np.testing.assert_allclose(found, apart.mean(axis=0), atol=1e-6)
+        assert np.linalg.norm(found) < 0.99
+
+    def test_or_the_mean_is_normalised(self, encoder, release, raw):
+        """What is averaged are vectors as they are before the model's normalisation."""
+        found = encoder(MEAN.format("after")).encode([LONG], "document").vectors[0]
+        opened = release(f"path:{raw}")
+        plain = load(opened, opened.prompts_for("any")).encode(pieces_of(LONG), "document").vectors
+        np.testing.assert_allclose(found, mean_vector(plain, normalise="after"), atol=1e-6)
+        other = encoder(MEAN.format("before")).encode([LONG], "document").vectors[0]
+        assert np.abs(found - other / np.linalg.norm(other)).max() > 1e-4
+
+    @pytest.mark.parametrize("text", [WINDOW.format("best"), MEAN.format("before"), MEAN.format("after")])
+    def test_a_text_that_fits_is_read_as_without_windows(self, encoder, text):
+        """To the bit, of every length up to a window's, and with a prompt."""
+        texts = ["", *(" ".join(WORDS[:length]) for length in range(1, 9))]
+        prompts = '[prompts]\nquery = "the : "\n'
+        for side in ("query", "document"):
+            found, plain = (encoder(prompts + extra).encode(texts, side) for extra in (text, ""))
+            assert np.array_equal(found.values, plain.values) and found.items == plain.items
+
+    def test_nothing_is_lost(self, encoder):
+        """A hundred tokens and two special ones, of which the model reads twelve at a time."""
+        found = encoder(WINDOW.format("best")).encode([LONG], "document")
+        assert (found.tokens_kept.tolist(), found.tokens_lost.tolist()) == ([102], [0])
+        assert encoder().encode([LONG], "document").tokens_lost.tolist() == [54]
+
+    def test_characters_that_no_token_shows_are_counted(self, encoder):
+        """A control character is cleaned away before there are tokens."""
+        found = encoder(WINDOW.format("best")).encode([f"the \x00\x07 {LONG}", LONG], "document")
+        assert found.uncovered.tolist() == [2, 0]
+
+    def test_every_window_has_the_prompt(self, encoder):
+        found = encoder(WINDOW.format("best") + '[prompts]\ndocument = "wing jet: "\n').encode([LONG], "document")
+        plain = encoder('[prompts]\ndocument = "wing jet: "\n').encode(pieces_of(LONG, size=7), "document")
+        assert np.array_equal(found.values, plain.values)
+
+    def test_order_and_company_change_nothing(self, encoder):
+        texts = [" ".join(np.random.default_rng(seed).choice(WORDS, 5 + 7 * seed)) for seed in range(9)]
+        model = encoder(MEAN.format("after"))
+        whole = model.encode(texts, "document").vectors
+        assert np.array_equal(model.encode(texts[::-1], "document").vectors[::-1], whole)
+        alone = [model.encode([text], "document").vectors[0] for text in texts]
+        assert np.array_equal(np.stack(alone), whole)
+
+    def test_a_window_that_raises_fails_its_text_alone(self, encoder, monkeypatch):
+        model = encoder(WINDOW.format("best"))
+        whole = SideEncoder.rows
+
+        def broken(self, tokens, *more):
+            if any(len(each) == 11 for each in tokens):
+                raise ValueError("too short")
+            return whole(self, tokens, *more)
+
+        monkeypatch.setattr(SideEncoder, "rows", broken)
+        # The last window of fifteen words has nine of them, that of thirteen has seven.
+        found = model.encode([" ".join(WORDS + WORDS[:2]), " ".join(WORDS)], "document")
+        assert list(found.failed) == [0] and "too short" in found.failed[0]
+
+
+class TestRoom:
+    def test_a_stride_beyond_what_prompt_and_special_tokens_leave_is_refused(self, encoder):
+        """It would skip tokens: of twelve, two are special and four the prompt's."""
+        with pytest.raises(Misconfigured, match="6 of which"):
+            encoder(WINDOW.format("best").replace("stride = 6", "stride = 7") + '[prompts]\nquery = "a b c :"\n')
+
+
+class TestCache:
+    """Of a text of a hundred words, sixteen windows; of a short one, one."""
+
+    @pytest.fixture
+    def filled(self, encoder):
+        kept = Memory()
+        encode([encoder(MEAN.format("before")).sides["document"]], [LONG, SHORT], kept)
+        return kept
+
+    @pytest.mark.parametrize(
+        ("text", "computed"),
+        [
+            (MEAN.format("before"), 0),
+            (WINDOW.format("best"), 0),
+            # Nineteen windows, of which every sixth begins where one of the others does.
+            (MEAN.format("before").replace("stride = 6", "stride = 5"), 15),
+            # Sixteen, of which the last holds what it held.
+            (MEAN.format("before").replace("size = 12", "size = 14"), 15),
+            (MEAN.format("after"), 17),
+            ("", 1),
+        ],
+        ids=["the same", "aggregation", "stride", "size", "normalisation", "none"],
+    )
+    def test_what_could_change_a_vector_misses(self, encoder, counted, filled, text, computed):
+        """And whatever was kept, what comes out is what an empty cache would give."""
+        before = len(counted)
+        found = encode([encoder(text).sides["document"]], [LONG, SHORT], filled)[0]
+        seen = len(counted) - before
+        plain = encode([encoder(text).sides["document"]], [LONG, SHORT])[0]
+        assert np.array_equal(found.values, plain.values)
+        assert seen == computed
+
+    def test_sides_that_share_windows_and_join_them_otherwise_do_not_share_what_they_join(self, encoder):
+        mean, best = (encoder(text).sides["document"] for text in (MEAN.format("before"), WINDOW.format("best")))
+        first, second = encode([mean, best], [LONG, SHORT])
+        assert len(first.values) == 2 and len(second.values) == 17
+
+
+class TestRows:
+    """Late interaction: [CLS], the prompt's two tokens, eight of the text's and [SEP], every five of them."""
+
+    TEXT = '[input.window]\nsize = 12\nstride = 5\naggregation = "rows"\n'
+
+    @pytest.fixture
+    def late(self, release, folder):
+        def make(extra: str = ""):
+            opened = release(f"path:{folder}", extra, "late")
+            return load(opened, opened.prompts_for("any"))
+
+        return make
+
+    def test_a_token_that_two_windows_show_counts_once(self, late):
+        """Words 5 to 7 stand in [0, 8) and in [5, 13): word 5 has two words behind it there and none before it here,
+        word 6 one and one, so the earlier has both. Prompt and special tokens are every window's; of `flow:` the colon
+        is skipped.
+        """
+        text = " ".join(WORDS)
+        found = late(self.TEXT).encode([text], "document")
+        first, second = (late().encode([each], "document").piece(0).values for each in pieces_of(text, 8, 5))
+        assert (len(first), len(second)) == (11, 11)
+        expected = [first[:2], first[2:9], first[10:], second[:2], second[4:10], second[10:]]
+        assert np.array_equal(found.values, np.concatenate(expected))
+        assert found.tokens_kept.tolist() == [17] and found.tokens_lost.tolist() == [0]
+
+    def test_who_owns_a_token_can_be_said(self, late):
+        """The first window in which it stands."""
+        text = " ".join(WORDS)
+        found = late(self.TEXT + 'owner = "first"\n').encode([text], "document")
+        first, second = (late().encode([each], "document").piece(0).values for each in pieces_of(text, 8, 5))
+        assert np.array_equal(found.values, np.concatenate([first, second[:2], second[5:]]))
+
+    def test_owners_are_not_shared_by_what_shares_tokens(self, late):
+        """Two releases that cut alike are read together, and each keeps its own rows."""
+        texts = [" ".join(WORDS)]
+        sides = [late(self.TEXT + extra).sides["document"] for extra in ("", 'owner = "first"\n')]
+        together, kept = encode(sides, texts, Memory()), [encode([side], texts)[0] for side in sides]
+        assert [each.values.tolist() for each in together] == [each.values.tolist() for each in kept]
+        assert not np.array_equal(kept[0].values, kept[1].values)
+
+    def test_a_text_that_fits_is_read_as_without_windows(self, late):
+        found, plain = (late(extra).encode([SHORT, "jet"], "document") for extra in (self.TEXT, ""))
+        assert np.array_equal(found.values, plain.values)
+
+    def test_queries_that_are_filled_up_have_no_windows(self, late):
+        """They all have one width."""
+        assert late(self.TEXT).sides["query"].window is None and late(self.TEXT).sides["document"].window is not None
+
+    def test_rows_are_those_that_the_reference_joins(self, release, folder):
+        opened = release(f"path:{folder}", self.TEXT, "late")
+        shown = list(proofs(opened, load(opened, opened.prompts_for("any"))))
+        assert [each.name for each in shown if not each.ok and getattr(each, "fatal", True)] == []
+        assert "parity: windows" in [each.name for each in shown]
+
+    def test_rows_that_another_window_owns_fail(self, release, folder, monkeypatch):
+        from harness.candidate import late as room
+
+        opened = release(f"path:{folder}", self.TEXT, "late")
+        monkeypatch.setattr(room, "owners", lambda windows, count, policy: np.zeros(count, dtype=np.int64))
+        shown = proofs(opened, load(opened, opened.prompts_for("any")))
+        assert not next(each for each in shown if each.name == "parity: windows").ok
+
+
+class TestProof:
+    @pytest.mark.parametrize("text", [WINDOW.format("best"), MEAN.format("before"), MEAN.format("after")])
+    def test_what_is_joined_is_what_the_reference_joins(self, release, tiny, text):
+        opened = release(f"path:{tiny}", text)
+        shown = list(proofs(opened, load(opened, opened.prompts_for("any"))))
+        assert [each.name for each in shown if not each.ok and getattr(each, "fatal", True)] == []
+        assert "parity: windows" in [each.name for each in shown]
+
+    @pytest.mark.parametrize("fault", ["a window left out", "no normalisation"])
+    def test_what_is_joined_otherwise_fails(self, release, tiny, monkeypatch, fault):
+        from harness.candidate import bi
+
+        opened = release(f"path:{tiny}", MEAN.format("after"))
+        whole = bi.PooledSide.join
+
+        def broken(self, tokens, pieces):
+            if fault == "a window left out":
+                return whole(self, tokens, pieces[:-1] if len(pieces) > 1 else pieces)
+            self._after = []
+            return whole(self, tokens, pieces)
+
+        monkeypatch.setattr(bi.PooledSide, "join", broken)
+        shown = proofs(opened, load(opened, opened.prompts_for("any")))
+        assert not next(each for each in shown if each.name == "parity: windows").ok

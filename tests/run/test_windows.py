@@ -1,0 +1,109 @@
+"""Long documents in live runs: what stands behind the first window is found."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from harness.output.case import OutputStatus
+from harness.release.open import Release
+from harness.run.given import Given
+from harness.run.output import Executed
+from harness.run.ranking import Cut
+from harness.run.rerank import Reranking, rerank
+from harness.run.retrieve import Retrieval, retrieve
+
+from ..candidate.conftest import WORDS
+from ..candidate.late_folder import save_late
+from .conftest import TEXTS, suite_of
+
+GRID = 1e-6
+CUT = Cut(5, "expected", False)
+QUERY = "jet jet wave jet wave jet"
+# What the query says stands in the last of the windows of 57 words alone; the model reads 46 at once.
+LONG = " ".join(["the wing heat", *WORDS[:6] * 8, QUERY])
+WINDOW = '[input.window]\nsize = 8\nstride = 3\naggregation = "{}"\n'
+BEST, MEAN = WINDOW.format("best"), WINDOW.format("mean") + 'normalise = "after"\n'
+
+
+def ranked(release: Release, texts: tuple[str, ...] = (LONG, *TEXTS), queries: tuple[str, ...] = (QUERY,)) -> Executed:
+    return retrieve({"a": Retrieval(release, CUT)}, suite_of(texts, queries), {}, GRID)["a"]
+
+
+def ranking(executed: Executed) -> Mapping[str, float]:
+    [output] = executed.outputs
+    return dict(zip(output.ranking.documents, output.ranking.scores.tolist(), strict=True))
+
+
+class TestBest:
+    def test_a_document_is_found_by_its_last_third(self, releases) -> None:
+        """The window that says what the query says is as near as can be; cut, the document is not seen at all."""
+        found, cut = ranked(releases("bi", extra=BEST)), ranked(releases("bi", extra=""))
+        assert next(iter(ranking(found))) == "d00" and ranking(found)["d00"] == pytest.approx(1.0, abs=1e-5)
+        assert next(iter(ranking(cut))) != "d00" and ranking(cut).get("d00", 0.0) < 0.95
+
+    def test_nothing_is_cut(self, releases) -> None:
+        assert ranked(releases("bi", extra=BEST)).cut_documents == ()
+        assert [each.document_id for each in ranked(releases("bi", extra="")).cut_documents] == ["d00"]
+
+    def test_a_long_query_is_searched_by_every_window(self, releases) -> None:
+        """The two are one text: its best pair of windows is a window and itself."""
+        assert ranking(ranked(releases("bi", extra=BEST), queries=(LONG,)))["d00"] == pytest.approx(1.0, abs=1e-5)
+
+    def test_texts_that_fit_rank_as_without_windows(self, releases) -> None:
+        """To the bit."""
+        texts = ("wing heat", "the shock layer", "drag", "plate wave body speed jet lift", "the jet", "wave wave")
+        found, plain = (ranked(releases("bi", extra=extra), texts) for extra in (BEST, ""))
+        assert ranking(found) == ranking(plain)
+
+    def test_given_documents_have_the_scores_of_the_search(self, releases) -> None:
+        release, suite = releases("bi", extra=BEST), suite_of((LONG, *TEXTS), (QUERY, LONG))
+        every = np.array([each.id for each in suite.documents], dtype=object)
+        given = {case.id: Given(every, np.full(len(every), np.nan)) for case in suite.cases}
+        again = rerank({"a": Reranking(release, given, CUT)}, suite, {}, GRID)["a"]
+        searched = retrieve({"a": Retrieval(release, CUT)}, suite, {}, GRID)["a"]
+        for one, other in zip(again.outputs, searched.outputs, strict=True):
+            assert one.ranking.documents.tolist() == other.ranking.documents.tolist()
+            assert one.ranking.scores.tolist() == other.ranking.scores.tolist()
+
+
+class TestMean:
+    def test_a_document_is_nearer_by_what_its_end_says(self, releases) -> None:
+        """Two documents that differ in their last third alone are one to a model that cuts."""
+        texts = (LONG, LONG.removesuffix(QUERY) + "plate plate drag plate drag plate", "lift")
+        found, cut = (ranking(ranked(releases("bi", extra=extra), texts)) for extra in (MEAN, ""))
+        assert found["d00"] > found["d01"] + 0.01
+        assert cut["d00"] == cut["d01"]
+
+    def test_the_order_of_documents_changes_nothing(self, releases) -> None:
+        release = releases("bi", extra=MEAN)
+        one = ranking(ranked(release))
+        other = ranking(ranked(release, (*TEXTS[::-1], LONG)))
+        assert list(one.values()) == list(other.values())
+
+
+class TestRows:
+    def test_a_document_is_found_by_its_last_third(self, releases, tmp_path) -> None:
+        """Its last window is what the query is, so each of the query's nine rows meets itself."""
+        prompts = {"query": "the ", "document": "the "}
+        folder = save_late(tmp_path / "late", expansion=None, document_length=24, prompts=prompts)
+        text = f'interaction = "late"\n[model]\nsource = "path:{folder}"\n'
+        window = '[input.window]\nsize = 9\nstride = 6\naggregation = "rows"\n'
+        texts = (" ".join([*WORDS[:6] * 8, QUERY]), *TEXTS)
+        found, cut = (ranked(releases(name, text + extra), texts) for name, extra in (("a", window), ("b", "")))
+        assert next(iter(ranking(found))) == "d00" and ranking(found)["d00"] == pytest.approx(9.0, abs=1e-4)
+        assert ranking(cut).get("d00", 0.0) < 8.9
+        assert found.cut_documents == () and len(cut.cut_documents) == 1
+
+
+class TestRemarks:
+    def test_characters_that_no_token_shows_are_told(self, releases) -> None:
+        """In documents and in queries."""
+        release = releases("bi", extra=BEST)
+        found = ranked(release, (LONG, f"the \x07\x00wing \x07{LONG}"), (QUERY, "the \x07flow"))
+        told = {each.detail: each.count for each in found.remarks if each.kind == "uncovered-character"}
+        assert told == {
+            "3 characters stand in no token, the first in document 'd01'": 3,
+            "1 characters stand in no token, the first in query 'q1'": 1,
+        }
+        assert all(each.status is OutputStatus.OK for each in found.outputs)
