@@ -1,7 +1,7 @@
 """The release gate for retrieval models.
 
-Every command is a function here with the same name, typed arguments and a typed result; each is imported when it is
-first asked for, so that `import harness` stays cheap.
+Every command is a function here with the same name, typed arguments and a typed result, and `mteb_model` makes of a
+release what MTEB evaluates; each is imported when it is first asked for, so that `import harness` stays cheap.
 """
 
 import sys
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.verb.explain import explain
     from harness.verb.export import export
     from harness.verb.freeze import freeze
+    from harness.verb.mteb_model import mteb_model
     from harness.verb.report import report
     from harness.verb.run import run
     from harness.verb.runs import runs
@@ -43,6 +44,7 @@ __all__ = [
     "explain",
     "export",
     "freeze",
+    "mteb_model",
     "report",
     "run",
     "runs",

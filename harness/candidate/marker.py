@@ -19,24 +19,26 @@ from pydantic import BaseModel, ConfigDict, Field
 from harness.candidate.behaviour import observe
 from harness.release.manifest import Digest, Manifest, Tower
 
-Kind: TypeAlias = Literal["policy moved", "behaves otherwise", "source changed"]
+Kind: TypeAlias = Literal["policy moved", "behaves otherwise", "source changed", "not reviewed at the pins"]
 REVIEWED = Path(__file__).with_name("markers.json")
 UNANSWERED = "no answer"
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 
 
 class Fact(BaseModel):
-    """A policy: at the pinned revision, and as reviewed in the version that the harness is made for."""
+    """A policy: at the pinned revision, None where it was not reviewed there, and as reviewed in the version that the
+    harness is made for.
+    """
 
     model_config = Strict
 
     fact: str
-    pinned: str
+    pinned: str | None
     reviewed: str
 
 
 class Symbol(BaseModel):
-    """`at`: module and class. `serves`: the manifest's fields whose meaning it holds up."""
+    """`at`: module and class, or function. `serves`: the manifest's fields whose meaning it holds up."""
 
     model_config = Strict
 
@@ -83,13 +85,13 @@ class Marker:
     """One symbol, and what it does here.
 
     `contract`: the manifest's fields that it serves. `pinned`, `expected` and `observed`: its facts at the pinned
-    revision, as relied on, and as found by running it. `digest` is its source's (None where it has none to read),
-    `known_as` the revision that has this source, None for an unknown one.
+    revision (None where nobody reviewed it), as relied on, and as found by running it. `digest` is its source's (None
+    where it has none to read), `known_as` the revision that has this source, None for an unknown one.
     """
 
     symbol: str
     contract: tuple[str, ...]
-    pinned: Mapping[str, str]
+    pinned: Mapping[str, str | None]
     expected: Mapping[str, str]
     observed: Mapping[str, str]
     digest: str | None
@@ -106,7 +108,7 @@ class Marker:
         return tuple(
             f"policy moved: {self.symbol} {fact} {found} (at the pinned revision: {self.pinned[fact]})"
             for fact, found in self.observed.items()
-            if fact in self.pinned and found == self.expected[fact] != self.pinned[fact]
+            if self.pinned.get(fact) is not None and found == self.expected[fact] != self.pinned[fact]
         )
 
     @property
@@ -114,6 +116,9 @@ class Marker:
         otherwise = [self._otherwise(fact) for fact in self.expected if self.observed.get(fact) != self.expected[fact]]
         found = [Finding(self.symbol, "behaves otherwise", True, text) for text in otherwise]
         found += [Finding(self.symbol, "policy moved", False, text) for text in self.moved]
+        if self.behaves and None in self.pinned.values():
+            text = f"{self.symbol}: behaves as relied on; not reviewed at the pinned revision"
+            found.append(Finding(self.symbol, "not reviewed at the pins", False, text))
         if self.known_as is None:
             does = "the behaviour the same" if self.behaves else "and its behaviour"
             found.append(Finding(self.symbol, "source changed", False, f"{self.symbol}: source changed, {does}"))
@@ -155,7 +160,9 @@ def markers() -> tuple[Marker, ...]:
 
 
 def source_digest(at: str) -> str | None:
-    """SHA-256 over the file that defines a class, CRLF turned to LF; `at` is `module:Class`. None without a file."""
+    """SHA-256 over the file that defines a class or function, CRLF turned to LF; `at` is `module:name`. None without a
+    file.
+    """
     module, _, name = at.partition(":")
     try:
         defined = getattr(importlib.import_module(module), name).__module__
@@ -174,8 +181,9 @@ def relied_on(manifest: Manifest) -> frozenset[str]:
     found: set[str] = set()
     for tower in manifest.meaning.towers.values():
         found |= _relied_on(tower)
-    if manifest.meaning.interaction.kind == "cross":
-        found.add("CrossEncoder.predict")
+    scored = {"cross": "CrossEncoder.predict", "late": "maxsim"}.get(manifest.meaning.interaction.kind)
+    if scored is not None:
+        found.add(scored)
     return frozenset(found)
 
 
@@ -184,6 +192,7 @@ def _relied_on(tower: Tower) -> set[str]:
     found = {f"Pooling {mode}" for mode in readout.modes} if readout.family == "pooled" else set()
     if readout.family == "pooled" and not tower.rows.prompt:
         found.add("Pooling prompt")
+    found |= {"rows": {"MultiVectorMask"}, "sparse": {"SpladePooling"}}.get(readout.family, set())
     if readout.normalisation.kind != "none":
         found.add("Normalize")
     kinds = {projection.kind for projection in readout.projections}

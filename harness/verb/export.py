@@ -14,7 +14,7 @@ from harness.output.answer import Answer
 from harness.store import read
 from harness.store.account import judgements, ranked_rows
 from harness.store.connection import Connection
-from harness.suite.definition import RANKED
+from harness.suite.definition import RANKED, SuiteDefinition
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place, shown
@@ -23,6 +23,8 @@ Form: TypeAlias = Literal["trec", "beir", "mteb"]
 
 MTEB = {"nDCG": "ndcg", "AP": "map", "RR": "mrr", "R": "recall", "P": "precision", "Success": "hit_rate"}
 """MTEB's names of what it measures too; all else keeps its own."""
+UNDETERMINED = "und-Zyyy"
+"""ISO 639-2's and 15924's codes: a suite does not say its language, and MTEB counts no score that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,23 @@ def _mteb(connection: Connection, place: Place, found: Answer, lock: Lock) -> Na
             "task_name": lock.definition.source.task or found.suite,
             "dataset_revision": lock.revision or lock.definition.revision or found.suite_digest,
             "mteb_version": None,
-            "scores": {"test": [{"hf_subset": "default", "languages": [], "main_score": values[primary], **scores}]},
+            "scores": {split_of(lock.definition): [{
+                "hf_subset": lock.definition.source.subset or "default", "languages": [UNDETERMINED],
+                "main_score": values[primary], **scores,
+            }]},
             "evaluation_time": None,
             "kg_co2_emissions": None,
-        }
+        }  # fmt: skip
         yield f"{side}.json", json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+
+
+def split_of(definition: SuiteDefinition) -> str:
+    """MTEB's name of the split that was measured, where the data are MTEB's and suite.toml says it; else `test`."""
+    source, role = definition.source, definition.cases.role
+    if source.format != "mteb":
+        return "test"
+    named = [split for split, each in role.items() if each == "promotion"] if isinstance(role, dict) else []
+    return "+".join(named) or source.qrels or "test"
 
 
 WRITERS: Mapping[str, Callable[[Connection, Place, Answer, Lock], Named]] = {

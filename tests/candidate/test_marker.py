@@ -7,7 +7,10 @@ import pytest
 import torch
 from sentence_transformers import CrossEncoder
 from sentence_transformers.base.modules import Dense
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Normalize, Pooling
+from sentence_transformers.sparse_encoder.modules import SpladePooling
+from sentence_transformers.util import similarity
 from transformers.models.bert import modeling_bert as bert
 
 from harness.candidate import marker as room
@@ -87,6 +90,9 @@ PINNED = [
 ]
 
 
+UNREVIEWED = ("MultiVectorMask", "maxsim", "SpladePooling")
+
+
 def by_symbol():
     return {marker.symbol: marker for marker in markers()}
 
@@ -127,6 +133,22 @@ class TestWhatIsInstalled:
             "Pooling weightedmean", "Pooling mean", "Pooling mean_sqrt_len_tokens", "Pooling prompt",
             "CrossEncoder.predict",
         }  # fmt: skip
+
+    def test_what_was_not_reviewed_at_the_pins_is_said_to_be_that(self):
+        """And is no drift, whatever it does now; a symbol that was reviewed says nothing of the kind."""
+        for symbol, found in by_symbol().items():
+            told = texts(each for each in found.findings if each.kind == "not reviewed at the pins")
+            if symbol in UNREVIEWED:
+                assert told == [f"{symbol}: behaves as relied on; not reviewed at the pinned revision"]
+                assert set(found.pinned.values()) == {None}
+            else:
+                assert not told and None not in found.pinned.values()
+
+    def test_asking_says_nothing(self, capfd):
+        """Documents without rows are meant, so the library's warning of them is nobody's."""
+        similarity.logger.warning_once.cache_clear()
+        markers()
+        assert capfd.readouterr() == ("", "")
 
     def test_asking_leaves_the_random_state_alone(self):
         """Whoever draws afterwards draws the same."""
@@ -190,6 +212,104 @@ class TestNamedByBehaviour:
         fatal = [finding.text for finding in by_symbol()[f"Pooling {mode}"].findings if finding.fatal]
         assert f"Pooling {mode} {named}" in "\n".join(fatal)
 
+    @pytest.mark.parametrize(
+        ("change", "fact"),
+        [
+            (lambda whole, task, mask: whole("document"), "counts of a query its own rows alone"),
+            (lambda whole, task, mask: whole("query") | mask.bool(), "counts of a document its own rows and those"),
+            (lambda whole, task, mask: whole(task) | True, "counts padding always"),
+            (lambda whole, task, mask: whole(task or "query"), "takes a text without a task for a query"),
+        ],
+    )
+    def test_other_rows_of_a_text_are_named(self, monkeypatch, change, fact):
+        """Rows that fill up, padding, and the side of a text that has none."""
+        forward = MultiVectorMask.forward
+
+        def patched(self, features, task=None):
+            def whole(side):
+                return forward(self, dict(features), task=side)["attention_mask"].bool()
+
+            return {**features, "attention_mask": change(whole, task, features["attention_mask"])}
+
+        monkeypatch.setattr(MultiVectorMask, "forward", patched)
+        self.fatal("MultiVectorMask", fact)
+
+    @pytest.mark.parametrize(
+        ("tasks", "fact"),
+        [(["query", "document"], "queries and documents"), (["query"], "queries alone"), ([], "neither")],
+    )
+    def test_another_side_of_the_skip_list_is_named(self, monkeypatch, tasks, fact):
+        make = MultiVectorMask.__init__
+        monkeypatch.setattr(MultiVectorMask, "__init__", lambda self, words: make(self, words, skiplist_tasks=tasks))
+        self.fatal("MultiVectorMask", f"skips the listed tokens of {fact}")
+
+    @pytest.mark.parametrize(
+        ("score", "fact"),
+        [
+            (lambda s, q, d: (s.amax(-1) * q).float().mean(-1), "gives the mean of the query rows' greatest"),
+            (lambda s, q, d: s.amax(-2).float().sum(-1), "gives the sum of the document rows' greatest"),
+            (lambda s, q, d: s.amax(-1).float().sum(-1), "takes of the query's rows all of them"),
+            (lambda s, q, d: (s * d).amax(-1).float().sum(-1), "takes a document's padding for a row of similarity 0"),
+            (lambda s, q, d: s.amax(-1).float().sum(-1), "takes a document's padding for the row that stands there"),
+            (lambda s, q, d: (s.amax(-1) * q).sum(-1), "sums half-precision similarities in their own type"),
+            (lambda s, q, d: (s * d).amax(-1).float().sum(-1), "gives a document without counted rows zero"),
+        ],
+    )
+    def test_another_score_of_rows_is_named(self, monkeypatch, score, fact):
+        """By what becomes of similarities [queries, documents, query rows, document rows] and of what is masked."""
+
+        def patched(a, b, a_mask, b_mask):
+            scores = torch.einsum("ash,bth->abst", a, b)
+            query = torch.ones(a.shape[:2]) if a_mask is None else a_mask
+            document = torch.ones(b.shape[:2]) if b_mask is None else b_mask
+            return score(scores, query.to(scores.dtype)[:, None], document.to(scores.dtype)[None, :, None])
+
+        monkeypatch.setattr(similarity, "_maxsim_score_documents", patched)
+        self.fatal("maxsim", fact)
+
+    def test_another_divisor_of_a_mean_is_named(self, monkeypatch):
+        monkeypatch.setattr(similarity, "_query_token_counts", lambda a, mask: torch.tensor([a.shape[1]]))
+        self.fatal("maxsim", "asked for the mean, divides by how many query rows there are")
+
+    @pytest.mark.parametrize(
+        ("pool", "fact"),
+        [
+            (lambda self, rows, mask: (rows * mask).relu().amax(1), "makes of a logit relu"),
+            (lambda self, rows, mask: (rows * mask).abs().log1p().amax(1), "makes of a logit log(1 + its size)"),
+            (lambda self, rows, mask: (rows * mask).relu().log1p().amax(1),
+             "asked for log1p_relu, makes of a logit log(1 + relu)"),
+            (lambda self, rows, mask: (rows * mask).relu().log1p().amax(1),
+             "asked for sum, gives the greatest of counted rows"),
+            (lambda self, rows, mask: (rows * mask).relu().log1p().sum(1) / mask.sum(1),
+             "asked for sum, gives the mean of counted rows"),
+            (lambda self, rows, mask: rows.relu().log1p().amax(1), "asked for max, gives the greatest of all rows"),
+            (lambda self, rows, mask: rows.relu().log1p().sum(1), "asked for sum, gives the sum of all rows"),
+            (lambda self, rows, mask: rows.masked_fill(mask == 0, -torch.inf).amax(1),
+             "gives a text without counted rows minus infinity"),
+        ],
+    )  # fmt: skip
+    def test_another_sparse_vector_is_named(self, monkeypatch, pool, fact):
+        def patched(self, features):
+            mask = features["attention_mask"].unsqueeze(-1)
+            return {"sentence_embedding": pool(self, features["token_embeddings"], mask)}
+
+        monkeypatch.setattr(SpladePooling, "forward", patched)
+        self.fatal("SpladePooling", fact)
+
+    def test_another_default_of_sparse_vectors_is_named(self, monkeypatch):
+        make = SpladePooling.__init__
+        monkeypatch.setattr(
+            SpladePooling, "__init__", lambda self, mode="sum", applied="relu": make(self, mode, applied)
+        )
+        self.fatal("SpladePooling", "gives by default the sum of counted rows")
+
+    def fatal(self, symbol, fact):
+        """Refused for this fact, though its source is the reviewed one; nothing is claimed of the pins."""
+        found = by_symbol()[symbol]
+        fatal = [finding.text for finding in found.findings if finding.fatal]
+        assert any(text.startswith(f"behaves otherwise: {symbol} {fact}") for text in fatal), fatal
+        assert found.known_as == "sentence-transformers 6.2.0" and not any("pinned" in text for text in fatal)
+
     def test_heads_are_named_too(self, monkeypatch):
         """A token head whose loss leaves masked rows out, and an answer head that turns its channels around."""
         forward = bert.BertForTokenClassification.forward
@@ -248,11 +368,13 @@ class TestSources:
         assert source_digest("no_such_module:Pooled") is None
 
     def test_the_pinned_digests_are_known_beside_the_installed(self):
-        """Six files; transformers had no source to be had at its pin, and the norm's is one that never changed."""
+        """Nine files; transformers had no source to be had at its pin, the norm's is one that never changed, and those
+        of late and sparse encoders were not looked up there.
+        """
         by_file = {}
         for source in reviewed().sources:
             by_file.setdefault(source.known_as, []).append(source.file)
-        assert (len(by_file["f6d3a403"]), len(by_file["sentence-transformers 6.2.0"])) == (4, 5)
+        assert (len(by_file["f6d3a403"]), len(by_file["sentence-transformers 6.2.0"])) == (4, 8)
         assert by_file["transformers 5.24.0"] == ["transformers/models/bert/modeling_bert.py"]
 
 
@@ -268,7 +390,7 @@ class TestTheReviewedFile:
         assert rows == [
             (
                 symbol.symbol, ", ".join(f"`{field}`" for field in symbol.serves), fact.fact, fact.reviewed,
-                "the same" if fact.pinned == fact.reviewed else f"**{fact.pinned}**",
+                {None: "not reviewed", fact.reviewed: "the same"}.get(fact.pinned, f"**{fact.pinned}**"),
             )
             for symbol in reviewed().symbols
             for fact in symbol.facts
@@ -307,6 +429,19 @@ class TestWhatAReleaseReliesOn:
             ({"readout.normalisation": {"kind": "none", "epsilon": None, "stage": "none"}}, {"Pooling mean"}),
             ({"readout.family": "span-head", "readout.modes": []}, {"BertForQuestionAnswering", "Normalize"}),
             ({".meaning.interaction.kind": "cross"}, {"Pooling mean", "Normalize", "CrossEncoder.predict"}),
+            (
+                {"readout.family": "rows", "readout.modes": [], ".meaning.interaction.kind": "late"},
+                {"MultiVectorMask", "maxsim", "Normalize"},
+            ),
+            (
+                {
+                    "readout.family": "sparse",
+                    "readout.modes": ["max"],
+                    ".meaning.interaction.kind": "sparse",
+                    "readout.normalisation": {"kind": "none", "epsilon": None, "stage": "none"},
+                },
+                {"SpladePooling"},
+            ),
         ],
     )
     def test_only_the_symbols_behind_its_outputs(self, changes, expected):

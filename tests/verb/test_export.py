@@ -9,6 +9,8 @@ import pytrec_eval
 import harness
 from harness.errors import Misconfigured
 from harness.output.answer import Answer
+from harness.suite.definition import SuiteDefinition
+from harness.verb.export import split_of
 
 from .conftest import Project
 
@@ -51,6 +53,25 @@ class TestExport:
         assert told["task_name"] == "s"
         assert scores["main_score"] == scores["mrr_at_10"] == found.metrics["candidate"]["all"]["RR@10"].value
         assert "ndcg_at_10" in scores
+        assert (list(told["scores"]), scores["hf_subset"]) == (["test"], "default")
+        assert scores["languages"] == ["und-Zyyy"]
+
+    @pytest.mark.parametrize(
+        ("keys", "role", "split"),
+        [
+            ({"format": "mteb"}, None, "test"),
+            ({"format": "mteb", "qrels": "dev"}, None, "dev"),
+            ({"format": "mteb"}, {"train": "calibration", "validation": "promotion"}, "validation"),
+            ({"format": "jsonl"}, {"my.jsonl": "promotion"}, "test"),
+        ],
+    )
+    def test_mteb_is_told_its_own_name_of_the_split(self, keys: dict[str, str], role: object, split: str) -> None:
+        """It drops the scores of a split that the task has not."""
+        definition = SuiteDefinition.model_validate({
+            "schema": "harness.suite.v1", "name": "s", "task": "retrieval", "source": keys, "cases": {"role": role},
+            "metrics": {"primary": "RR@10"},
+        })  # fmt: skip
+        assert split_of(definition) == split
 
     def test_other_files_in_the_folder_stay(self, project: Project) -> None:
         self.ran(project)

@@ -6,7 +6,7 @@ looks at a version or a source.
 
 from collections.abc import Callable, Mapping
 
-from harness.candidate.behaviour import bert, cross, pooling
+from harness.candidate.behaviour import bert, cross, late, pooling, sparse
 from harness.candidate.behaviour.policy import Facts
 
 EXPERIMENTS: Mapping[str, Callable[[], Facts]] = {
@@ -25,6 +25,9 @@ EXPERIMENTS: Mapping[str, Callable[[], Facts]] = {
     "Dense": pooling.dense,
     "LayerNorm": pooling.layer_norm,
     "CrossEncoder.predict": cross.predict,
+    "MultiVectorMask": late.mask,
+    "maxsim": late.maxsim,
+    "SpladePooling": sparse.pooling,
 }
 
 
