@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from harness.candidate.head import Layout, Sample
 from harness.errors import Misconfigured
-from harness.output.task import Number, Scores, Span, Tags, TaskOutput
+from harness.output.task import Number, Scores, Span, Stretch, Tags, TaskOutput
 from harness.readout.head import SpanLogits, best_span
 from harness.readout.probability import scaled, sigmoid, softmax
 from harness.readout.tag import agreed, constrained, largest, legal, word_chances
@@ -94,12 +94,19 @@ def _span(output: Output, sample: Sample, numbers: Numbers, layouts: Sequence[La
     null_score = min(float(each[0].sum()) for each in apart)
     found = [_best(output, one, layout) for one, layout in zip(apart, layouts, strict=True)]
     there = [each for each in found if each is not None]
+    read = tuple(_read(layout) for layout in layouts if (layout.texts == 1).any())
     if not there:
-        return Span(None, null_score=null_score)
+        return Span(None, null_score=null_score, read=read)
     best = min(there, key=lambda each: (-each.score, each.length, each.at.start))
     abstains = output.null is not None and null_score > best.score
     text = None if abstains else str(sample.second)[best.at.start : best.at.end]
-    return Span(text, best.at.start, best.at.end, best.score, null_score)
+    return Span(text, best.at.start, best.at.end, best.score, null_score, read)
+
+
+def _read(layout: Layout) -> Stretch:
+    """What a window shows of the context."""
+    own = layout.offsets[layout.texts == 1]
+    return Stretch(int(own[:, 0].min()), int(own[:, 1].max()))
 
 
 class _Best(NamedTuple):

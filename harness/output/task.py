@@ -1,7 +1,7 @@
 """What a release says of a case in tasks without a corpus, as it said it."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,18 @@ class Tags:
     tags: tuple[str, ...]
 
 
+class Stretch(NamedTuple):
+    """Characters of a text, `end` behind the last one."""
+
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """An answer; `text` is None where the model abstains. `start` and `end` are characters of the context, `end` behind
     the last one. `score` is the span's, `null_score` that of there being no answer.
+    `read`: what of the context each window showed the model; None where the release does not tell.
     """
 
     text: str | None
@@ -39,6 +47,7 @@ class Span:
     end: int | None = None
     score: float | None = None
     null_score: float | None = None
+    read: tuple[Stretch, ...] | None = None
 
 
 TaskOutput: TypeAlias = Scores | Number | Tags | Span

@@ -214,6 +214,16 @@ def _task_columns(outputs: Sequence[CaseOutput]) -> dict[str, Column]:
         "span_end": pa.array([span and span.end for span in spans], pa.int64()),
         "score": pa.array([span and span.score for span in spans], pa.float64()),
         "null_score": pa.array([span and span.null_score for span in spans], pa.float64()),
+        **{
+            f"read_{end}": pa.array(
+                [
+                    None if span is None or span.read is None else [getattr(each, end) for each in span.read]
+                    for span in spans
+                ],
+                pa.list_(pa.int64()),
+            )
+            for end in ("start", "end")
+        },
     }
 
 

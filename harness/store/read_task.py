@@ -37,7 +37,7 @@ class GoldRows:
 class SaidRows:
     """What one side said of every case [n]. `status` as stored; a case without an output has None (or NaN).
 
-    `labels` are the columns of `scores` as the data call them.
+    `labels` are the columns of `scores` as the data call them. `read` [w, 2]: characters of the context by window.
     """
 
     case_ids: Objects
@@ -53,6 +53,7 @@ class SaidRows:
     span_end: list[int | None]
     score: NDArray[np.float64]
     null_score: NDArray[np.float64]
+    read: list[NDArray[np.int64] | None]
 
     def matrix(self, width: int) -> NDArray[np.float64]:
         """Scores [n, width], NaN where there is no output."""
@@ -100,14 +101,16 @@ def said(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> SaidRows
     ).fetchall()
     rows = connection.execute(
         """SELECT o.case_id, o.status, o.non_finite, coalesce(o.tokens_lost, 0) > 0, t.scores, t.value, t.tags,
-                  t.answer, t.span_start, t.span_end, t.score, t.null_score
+                  t.answer, t.span_start, t.span_end, t.score, t.null_score, t.read_start, t.read_end
            FROM outputs o JOIN runs r ON r.run = o.run
            JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
            LEFT JOIN task_outputs t ON t.run = o.run AND t.side = o.side AND t.case_id = o.case_id
            WHERE o.run = ? AND o.side = ? ORDER BY k.position""",
         [run, side],
     ).fetchall()
-    case_ids, status, broken, cut, scores, value, tags, answer, start, end, score, null_score = _columns(rows, 12)
+    case_ids, status, broken, cut, scores, value, tags, answer, start, end, score, null_score, *read = _columns(
+        rows, 14
+    )
     return SaidRows(
         case_ids=objects(case_ids),
         status=objects(status),
@@ -122,6 +125,10 @@ def said(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> SaidRows
         span_end=end,
         score=_numbers(score),
         null_score=_numbers(null_score),
+        read=[
+            None if starts is None else np.array([starts, ends], dtype=np.int64).T
+            for starts, ends in zip(*read, strict=True)
+        ],
     )
 
 

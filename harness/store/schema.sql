@@ -144,7 +144,9 @@ CREATE TABLE IF NOT EXISTS task_outputs ( -- what a side said of a case, as it s
     span_start BIGINT,                    -- characters of the context
     span_end   BIGINT,
     score      DOUBLE,
-    null_score DOUBLE
+    null_score DOUBLE,
+    read_start BIGINT[],                  -- of each window, the characters of the context that it showed the model
+    read_end   BIGINT[]
 );
 
 CREATE TABLE IF NOT EXISTS output_labels (

@@ -105,3 +105,17 @@ class TestLabels:
             release(project.root, name, "entity", f"[output]\n{extra}")
         keys = {scores_key(open_release(project.root / "releases" / name)) for name in "abc"}
         assert len(keys) == 3
+
+
+class TestCoverage:
+    def test_a_gold_answer_that_was_not_read_is_told_with_its_reason(self, project: Bench) -> None:
+        """It stays in the mean: a model that reads a few tokens is not judged on what it saw alone."""
+        project.suite("answer", draw("answer", 80, 11), METRICS["answer"])
+        release(project.root, "whole", "answer")
+        release(project.root, "cut", "answer", "[input]\nmax_length = 12\n")
+        found = harness.run("s", candidate="cut", parent="whole")
+        assert found.metrics["candidate"]["all"]["exact_match"].n_scored == 80
+        rows = harness.sql("SELECT side, content FROM companions WHERE name = 'coverage' ORDER BY side").rows
+        told = {side: json.loads(content) for side, content in rows}
+        assert told["parent"]["rows"] == []
+        assert told["candidate"]["rows"] and {row[3] for row in told["candidate"]["rows"]} == {"truncated"}

@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.metric import answer
 from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
-from harness.metric.answer_span import wrong_offsets
+from harness.metric.answer_span import coverage, wrong_offsets
 from harness.metric.answer_text import TextRule
 from harness.metric.form import Ints
 from harness.metric.name import MetricName
@@ -80,6 +80,8 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
         note += f" {under.n_undecided} answers lack a score beside the threshold."
     columns = ("answers", "questions", "cases", "abstained", "exact match", "F1")
     yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
+    if any(each is not None for each in asked.said.read):
+        yield _coverage(asked)
     contexts = [str(each["context"]) for each in asked.gold.inputs]
     wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
     if wrong:
@@ -88,6 +90,31 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
             "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers, the first {SHOWN} shown.",
             ("case", "start", "end", "answer", "stands there"), tuple(told[:SHOWN]),
         )  # fmt: skip
+
+
+def _coverage(asked: Asked) -> Companion:
+    """Which gold answers the windows showed at all; one that none shows is a miss, and says why."""
+    told = [i for i, read in enumerate(asked.said.read) if read is not None]
+    golds = [
+        np.array(
+            [
+                (start, start + len(text))
+                for text, start in zip(asked.gold.answers[i] or (), asked.gold.starts[i] or (), strict=True)
+                if start is not None
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 2)
+        for i in told
+    ]
+    windows = [read for read in asked.said.read if read is not None]
+    found = coverage(asked.said.case_ids[told], golds, windows)
+    rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost[:SHOWN]]
+    return Companion(
+        "coverage", "Gold answers that were read",
+        f"{found.n_inside} inside a window, {found.n_outside} outside ({found.n_truncated} truncated); "
+        f"{found.n_unreachable} questions with none inside. Each stays in every mean. The first {SHOWN} shown.",
+        ("case", "start", "end", "why"), tuple(rows),
+    )  # fmt: skip
 
 
 def _places(asked: Asked) -> tuple[Ints, Ints]:
