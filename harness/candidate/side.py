@@ -8,7 +8,8 @@ import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -173,8 +174,14 @@ class SideEncoder(ABC):
         return found
 
     def parts(self, tokens: Tokens) -> list[Tokens]:
-        """What the model is given of a text: the whole of it, or its windows."""
-        return parts(tokens)
+        """What the model is given of a text: the whole of it, or its windows. Whoever made the tokens, the prompt's
+        are left out as this encoder does.
+        """
+        return [replace(part, excluded=self._left_out) for part in parts(tokens)]
+
+    @cached_property
+    def _left_out(self) -> int:
+        return self.excluded(self.prompt)
 
     def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
         """What is kept of a text, from what is kept of its parts."""
