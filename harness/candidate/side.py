@@ -120,7 +120,7 @@ def _padded_beside(tokens: Sequence[Tokens], width: int, padding_side: str, name
 class SideEncoder(ABC):
     """The modules of one side, the first of which gives contextual rows.
 
-    `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
+    `width`: columns of what is kept. `max_length` of what is read at once, in tokens, special ones included; `widest`: columns that a batch may
     have, for padding may pass the maximum length, but not the model's positions. `batch_tokens`: padded tokens that a
     batch may have, where its rows are so wide that the usual number would be too many. `task` is handed to modules
     that ask for it. `window`: how a longer text is read, None where it is cut.
@@ -145,6 +145,8 @@ class SideEncoder(ABC):
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
         self.widest, self.batch_tokens = widest, batch_tokens
         self._task, self.window = task, window
+        if window is not None:
+            self.max_length = window.size
         go_without_advice(tokenizer)
 
     @property
@@ -170,7 +172,7 @@ class SideEncoder(ABC):
         if self.window is None:
             return self
         found = copy.copy(self)
-        found.window, found.max_length = None, self.window.size
+        found.window = None
         return found
 
     def parts(self, tokens: Tokens) -> list[Tokens]:
