@@ -8,7 +8,8 @@ import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -119,7 +120,7 @@ def _padded_beside(tokens: Sequence[Tokens], width: int, padding_side: str, name
 class SideEncoder(ABC):
     """The modules of one side, the first of which gives contextual rows.
 
-    `width`: columns of what is kept. `max_length` in tokens, special ones included; `widest`: columns that a batch may
+    `width`: columns of what is kept. `max_length` of what is read at once, in tokens, special ones included; `widest`: columns that a batch may
     have, for padding may pass the maximum length, but not the model's positions. `batch_tokens`: padded tokens that a
     batch may have, where its rows are so wide that the usual number would be too many. `task` is handed to modules
     that ask for it. `window`: how a longer text is read, None where it is cut.
@@ -144,6 +145,8 @@ class SideEncoder(ABC):
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
         self.widest, self.batch_tokens = widest, batch_tokens
         self._task, self.window = task, window
+        if window is not None:
+            self.max_length = window.size
         go_without_advice(tokenizer)
 
     @property
@@ -169,12 +172,18 @@ class SideEncoder(ABC):
         if self.window is None:
             return self
         found = copy.copy(self)
-        found.window, found.max_length = None, self.window.size
+        found.window = None
         return found
 
     def parts(self, tokens: Tokens) -> list[Tokens]:
-        """What the model is given of a text: the whole of it, or its windows."""
-        return parts(tokens)
+        """What the model is given of a text: the whole of it, or its windows. Whoever made the tokens, the prompt's
+        are left out as this encoder does.
+        """
+        return [replace(part, excluded=self._left_out) for part in parts(tokens)]
+
+    @cached_property
+    def _left_out(self) -> int:
+        return self.excluded(self.prompt)
 
     def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
         """What is kept of a text, from what is kept of its parts."""

@@ -42,6 +42,20 @@ def graph(tiny, tmp_path_factory):
     return file
 
 
+def test_windows_are_proven_as_long_as_they_are(release, tiny, graph):
+    """A text of any length is read twelve tokens at a time."""
+    require("onnx")
+    window = '[input.window]\nsize = 12\nstride = 5\naggregation = "mean"\nnormalise = "after"\n'
+    here, torchs = (release(f"path:{tiny}", window + more) for more in ('[runtime]\nbackend = "onnx"\n', ""))
+    graph_path(here.folder, "both").parent.mkdir()
+    shutil.copy(graph, graph_path(here.folder, "both"))
+    prove(here, load(here, here.prompts_for("any")))
+    found, expected = (
+        load_to_run(each, each.prompts_for("any")).encode(texts(9), "document") for each in (here, torchs)
+    )
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
+
+
 @pytest.fixture
 def opened(release, tiny, graph):
     """A release on a backend, with the exported graph beside it unless told otherwise."""

@@ -30,6 +30,15 @@ class TestOneForwardPass:
                 found = encode([sides[mine], sides[other]], given)
                 assert [each.vectors.tobytes() for each in found] == [alone[mine], alone[other]]
 
+    def test_a_prompt_is_left_out_by_whom_it_concerns(self, encoder, tiny, tmp_path):
+        """Two that differ in that alone share tokens and rows."""
+        prompt, other = '[prompts]\ndocument = "wing jet "\n', save_tiny(tmp_path / "other", include_prompt=False)
+        sides = [encoder(prompt, folder).sides["document"] for folder in (tiny, other)]
+        alone = [encode([side], texts(5))[0].vectors.tobytes() for side in sides]
+        assert alone[0] != alone[1] and sides[0].keys.source == sides[1].keys.source
+        assert [each.vectors.tobytes() for each in encode(sides, texts(5))] == alone
+        assert [each.vectors.tobytes() for each in encode(sides[::-1], texts(5))] == alone[::-1]
+
     def test_a_readout_that_writes_into_its_rows_spoils_no_other(self, encoder, monkeypatch):
         """Modules may: what one leaves behind, the next never sees."""
         mean, cls = pooled(encoder, "mean"), pooled(encoder, "cls")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from harness.identity import digest
+from harness.lifecycle.invalidation import calibration_key
 from harness.release.difference import changes
 from harness.release.field import HEAD_STEPS, STEPS, Kind, fields, join
 from harness.release.graph import Graph, graph, places
@@ -184,6 +185,16 @@ class TestShape:
         ports = {node.name: node.ports for node in windowed.nodes}
         assert ports["raw score:aggregated"] == (("window", "raw score"),)
         assert ports["calibrated"] == (("pair", "raw score:aggregated"),)
+
+    def test_what_calibrates_a_window_calibrates_no_text(self) -> None:
+        """A calibrator's key is that of the joined score, which no window's score has."""
+        window = {"size": 128, "stride": 64, "aggregation": "mean-of-logits", "normalise": None, "owner": None}
+        windowed = of("head", towers__text__input__window=window, score__calibrator=CALIBRATOR)
+        key = calibration_key(windowed)
+        assert key == windowed.as_record()["raw score:aggregated"] != windowed.as_record()["raw score"]
+        other = of("head", towers__text__input__window={**window, "aggregation": "mean-of-probabilities"},
+                   score__calibrator=CALIBRATOR)  # fmt: skip
+        assert calibration_key(other) != key and other.as_record()["raw score"] == windowed.as_record()["raw score"]
 
     @pytest.mark.parametrize(
         ("kind", "tower", "one", "other", "hit"),

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import EmptySlice, Misconfigured
-from harness.rows.windows import best, by_multiplicity, by_owner, cut, mean_vector, multiplicity, owners, split
+from harness.rows.windows import (
+    best,
+    by_multiplicity,
+    by_owner,
+    cut,
+    mean_vector,
+    multiplicity,
+    owners,
+    split,
+    word_owners,
+)
 
 
 class TestSplit:
@@ -71,6 +81,16 @@ class TestReconciliation:
     def test_among_equals_the_earlier_window_speaks(self):
         """Token 3 is two tokens from the nearer edge of [0, 6), of [1, 7) too."""
         assert owners(np.array([[0, 6], [1, 7]]), 7).tolist() == [0, 0, 0, 0, 1, 1, 1]
+
+    def test_a_word_has_one_owner_where_that_shows_it(self):
+        """The first of tokens 4 to 6 decides for the word; by `first` that is a window which ends before token 6."""
+        words = np.array([0, 1, 2, 3, 4, 4, 4, 5, 5, -1])
+        windows = np.array([[0, 6], [2, 10]])
+        assert owners(windows, 10).tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+        assert word_owners(windows, words).tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+        assert word_owners(windows, words, "first").tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+        early = np.array([0, 1, 2, 3, 3, 3, 4, 5, 5, -1])
+        assert word_owners(windows, early).tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
 
     def test_one_window_speaks_for_each_token(self):
         """Token 2 has no context after it in the first window, and none before it in the second: the first speaks."""

@@ -199,6 +199,27 @@ class TestHeads:
         assert empty.status is OutputStatus.FAILED and not empty.non_finite
 
 
+class TestWindows:
+    TEXT = "where is my parcel ? " * 12
+    LINES = '[input.window]\nsize = 16\nstride = 8\naggregation = "mean-of-logits"\n'
+
+    def test_a_long_case_is_read_to_its_end(self, opened) -> None:
+        """And what no token shows of it is told."""
+        release = opened("classification", self.LINES)
+        found = run_heads({"a": release}, suite("classification", [{"text": f"{self.TEXT}\x07"}, {"text": "hello"}]))[
+            "a"
+        ]
+        assert [each.status for each in found.outputs] == [OutputStatus.OK] * 2
+        assert found.outputs[0].tokens_lost == 0 and found.outputs[0].tokens_kept > 50
+        [remark] = found.remarks
+        assert (remark.kind, remark.count) == ("uncovered-character", 1) and "'c0'" in remark.detail
+
+    def test_of_two_texts_nobody_says_which_is_long(self, opened) -> None:
+        case = {"text_a": "hello", "text_b": self.TEXT}
+        with pytest.raises(Misconfigured, match="cases of two texts"):
+            run_heads({"a": opened("classification", self.LINES)}, suite("classification", [case]))
+
+
 class TestAlike:
     PAIRS = (("the parcel is late", "where is my parcel"), ("the parcel is late", "how do i get a refund"))
 
