@@ -120,10 +120,11 @@ def _padded_beside(tokens: Sequence[Tokens], width: int, padding_side: str, name
 class SideEncoder(ABC):
     """The modules of one side, the first of which gives contextual rows.
 
-    `width`: columns of what is kept. `max_length` of what is read at once, in tokens, special ones included; `widest`: columns that a batch may
-    have, for padding may pass the maximum length, but not the model's positions. `batch_tokens`: padded tokens that a
-    batch may have, where its rows are so wide that the usual number would be too many. `task` is handed to modules
-    that ask for it. `window`: how a longer text is read, None where it is cut.
+    `width`: columns of what is kept. `max_length` of what is read at once, in tokens, special ones included;
+    `widest`: columns that a batch may have, for padding may pass the maximum length, but not the model's positions.
+    `batch_tokens`: padded tokens that a batch may have, where its rows are so wide that the usual number would be
+    too many. `task` is handed to modules that ask for it. `window`: how a longer text is read, None where it is
+    cut.
     """
 
     def __init__(
