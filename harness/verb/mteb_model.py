@@ -15,6 +15,7 @@ from harness.errors import Misconfigured, Stopped
 from harness.readout.normalisation import l2
 from harness.release.open import Release, open_release
 from harness.release.prompts import Prompts
+from harness.release.window import best_of_windows
 from harness.run.compose import Task, carry_out, node_of
 from harness.run.fit import require_fit
 from harness.run.given import Given
@@ -127,8 +128,8 @@ class PairModel:
 
 
 class SearchModel:
-    """Late interaction, sparse vectors, two stages or a fusion, as MTEB's `SearchProtocol` has them: the rankings are
-    those of a run, empty documents left out, cut at `top_k` where the total order says.
+    """Late interaction, sparse vectors, the best of several windows, two stages or a fusion, as MTEB's `SearchProtocol`
+    has them: the rankings are those of a run, empty documents left out, cut at `top_k` where the total order says.
     """
 
     def __init__(self, release: Release, metadata: Any) -> None:
@@ -211,8 +212,9 @@ MtebModel: TypeAlias = TextModel | PairModel | SearchModel
 def mteb_model(release: str | Path) -> MtebModel:
     """A release as `mteb.evaluate` takes a model; its revision there is the content ID, its name `releases/NAME`.
 
-    A bi-encoder encodes, a cross-encoder scores pairs, any other live release searches. Rankings by query are kept by
-    MTEB itself: `mteb.evaluate(model, tasks, prediction_folder=…)`. What is still DRAFT is admitted.
+    A bi-encoder of one vector a text encodes, a cross-encoder scores pairs, any other live release searches. Rankings
+    by query are kept by MTEB itself: `mteb.evaluate(model, tasks, prediction_folder=…)`. What is still DRAFT is
+    admitted.
     Raises NotFound for a release that isn't there, Misconfigured without the package `mteb` and for a release that
     answers no texts of others, NotAdmitted where a check fails, Stopped where its model does not load.
     """
@@ -220,7 +222,7 @@ def mteb_model(release: str | Path) -> MtebModel:
     _require_evaluable(opened)
     metadata = _metadata(opened)
     require_admitted(opened)
-    if opened.definition.interaction == "bi":
+    if opened.definition.interaction == "bi" and not best_of_windows(opened.manifest.meaning):
         return TextModel(opened, metadata)
     if opened.definition.interaction == "cross":
         return PairModel(opened, metadata)

@@ -31,6 +31,7 @@ GIVEN = {query: [f"d{each}" for each in rng.choice(30, 8, replace=False)] for qu
 RELEVANT = {query: {GIVEN[query][0]: 1, GIVEN[query][5]: 2} for query in QUERIES}
 PROMPTS = '[prompts]\nquery = "the: "\ndocument = "flow "\n[prompts.Tiny]\nquery = "heat: "\n'
 SCORE = '[override.score]\ntype = "%s"\n'
+WINDOWS = '[input.window]\nsize = 7\nstride = 3\naggregation = "best"\n'
 FUSION = '[fusion]\nweights = { cosine = 1.0, late = 0.5 }\nscales = { cosine = "none", late = "min-max" }\n'
 
 
@@ -65,6 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         "dot": (root / "models/bi/model", "bi", '[override.score]\ntype = "dot"\n'),
         "cut": (save_tiny(root / "models/cut", truncate_dim=16), "bi", ""),
+        "windows": (root / "models/bi/model", "bi", SCORE % "cosine" + WINDOWS),
         "router": (save_router(root / "models/router"), "bi", ""),
         "cross": (save_cross(root / "models/cross"), "cross", ""),
         "late": (save_late(root / "models/late"), "late", ""),
@@ -203,7 +205,7 @@ class TestRankings:
         scores = harness.mteb_model("cross").predict(batches(first), batches(second), **PLACE)
         assert scores.tolist() == [kept[query][document] for query, document in pairs]
 
-    @pytest.mark.parametrize("name", ["late", "two", "fusion"])
+    @pytest.mark.parametrize("name", ["late", "windows", "two", "fusion"])
     def test_a_search_has_the_rankings_of_a_run(self, project: Path, name: str) -> None:
         """To the bit; the document without text is in none."""
         found = searched(name)
@@ -338,8 +340,8 @@ class TestInMteb:
         ("name", "kind"),
         [
             ("cosine", "retrieval"), ("dot", "retrieval"), ("cut", "retrieval"), ("router", "retrieval"),
-            ("late", "retrieval"), ("two", "retrieval"), ("fusion", "retrieval"), ("cross", "reranking"),
-            ("cosine", "reranking"), ("late", "reranking"),
+            ("late", "retrieval"), ("windows", "retrieval"), ("two", "retrieval"), ("fusion", "retrieval"),
+            ("cross", "reranking"), ("cosine", "reranking"), ("late", "reranking"),
         ],
     )  # fmt: skip
     def test_both_measure_alike(self, project: Path, task: Any, name: str, kind: str) -> None:
