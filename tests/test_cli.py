@@ -132,6 +132,18 @@ class TestAnswer:
         _, out, _ = command("sql", f"SELECT '{'long ' * 60}' AS text, run FROM runs")
         assert len(out.splitlines()) == 3 and "long " * 59 in out
 
+    def test_a_terminal_is_told_nothing_by_a_text(self, command, project: Project) -> None:  # noqa: F811
+        """Neither an ID nor a value reaches it with an escape of its own; CSV is the value itself."""
+        for name in ("suites/s/corpus.jsonl", "suites/s/queries.jsonl", "suites/s/qrels/test.tsv"):
+            path = project.root / name
+            escape = "\x1b" if path.suffix == ".tsv" else "\\u001b"
+            path.write_text(path.read_text().replace("q0", f"q0{escape}[31m").replace("question 0", f"{escape}[1m"))
+        command("freeze", "s")
+        command("run", "s", "--candidate", "better", "--parent", "old")
+        assert command("explain", "latest", "--case", "q0\x1b[31m")[1].startswith("q0\ufffd[31m (promotion")
+        assert "\x1b" not in command("sql", 'SELECT case_id, text AS "a\x1b" FROM case_deltas')[1]
+        assert "q0\x1b[31m" in command("sql", "SELECT case_id FROM case_deltas", "--format", "csv")[1]
+
 
 @pytest.mark.usefixtures("project", "plain_page")
 class TestStdout:

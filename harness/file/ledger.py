@@ -1,15 +1,12 @@
 """Append-only JSON lines, each carrying the digest of the line before, so that none can be changed or taken out."""
 
-import fcntl
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import Tampered
-from harness.file.whole import cannot_write, write_bytes
+from harness.file.whole import alone, write_bytes
 from harness.identity import Json, canonical_json
 
 START = "0" * 64
@@ -49,7 +46,7 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
 
     Raises Tampered as `read`, Stopped where the file can't be written.
     """
-    with _alone(path):
+    with alone(path):
         entries = read(path)
         if json.loads(canonical_json(entry)) in entries:
             return False
@@ -58,18 +55,3 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
         lines.append(canonical_json({**entry, "previous": previous}))
         write_bytes(path, b"\n".join(lines) + b"\n")
         return True
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """One process at a time: two runs of one suite may append at once. The folder itself is what they hold."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-    except OSError as refusal:
-        raise cannot_write(path, refusal) from refusal
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)

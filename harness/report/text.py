@@ -20,7 +20,12 @@ _BLANKS = re.compile(r"^ +| +$| {2,}")
 
 def clean(text: str) -> str:
     """One line: white space as single blanks, every character that may not be shown as U+FFFD."""
-    return _SPACE.sub(" ", _UNFIT.sub(REPLACEMENT, text)).strip()
+    return _SPACE.sub(" ", visible(text)).strip()
+
+
+def visible(text: str) -> str:
+    """Every character that may not be shown as U+FFFD, white space as it is."""
+    return _UNFIT.sub(REPLACEMENT, text)
 
 
 def exact(value: str) -> str:

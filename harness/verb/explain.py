@@ -6,7 +6,7 @@ from harness.errors import NotFound
 from harness.output.answer import Answer
 from harness.output.change import Prediction
 from harness.output.decision import Outcome, RuleResult
-from harness.report.text import clipped
+from harness.report.text import clipped, visible
 from harness.store import account
 from harness.store.case import Given, SideAccount, ValueAccount, case_account
 from harness.verb.answer import answer
@@ -19,10 +19,14 @@ SHOWN_CHARACTERS = 100
 
 def explain(run: str, *, rule: str | None = None, case: str | None = None, store: str | None = None) -> str:
     """Why, in words: of the decision, of one rule, or of one case. Raises NotFound for what the run doesn't have."""
-    place = find_place(store=store)
+    return "\n".join(visible(line) for line in _lines(find_place(store=store), run, rule, case))
+
+
+def _lines(place: Place, run: str, rule: str | None, case: str | None) -> Iterator[str]:
     found = answer(place, run)
     if case is not None:
-        return "\n".join(_case(place, found, case))
+        yield from _case(place, found, case)
+        return
     if rule is not None:
         results = [result for result in found.decision.rules if result.id == rule]
         if not results:
@@ -30,8 +34,10 @@ def explain(run: str, *, rule: str | None = None, case: str | None = None, store
                 f"rule {rule!r}", found="no such rule in this run", expected="a rule's ID",
                 mend=f"There is: {', '.join(result.id for result in found.decision.rules[:20])}.",
             )  # fmt: skip
-        return "\n".join(line for result in results for line in _rule(place, found, result))
-    return "\n".join(_decision(found))
+        for result in results:
+            yield from _rule(place, found, result)
+        return
+    yield from _decision(found)
 
 
 def _decision(found: Answer) -> Iterator[str]:

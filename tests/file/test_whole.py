@@ -2,6 +2,7 @@
 
 import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,10 @@ class TestFolder:
             assert part.is_dir() and not names(part)
             assert part.parent == tmp_path / "deep"
             assert not (tmp_path / "deep" / "out").exists()
+
+    def test_those_who_write_one_at_once_take_turns(self, tmp_path: Path) -> None:
+        """As two runs of one project, each with its own store, that come to the same report."""
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(fill, tmp_path / "out", f"{i}") for i in range(40)]:
+                done.result()
+        assert names(tmp_path) == ["out"] and names(tmp_path / "out") == ["a.txt"]
