@@ -129,8 +129,10 @@ def _require_family(lock: Lock, family: Family) -> None:
 
 
 def _key(release: Release) -> str:
-    """The key of the raw scores: what `admit` holds a calibrator to."""
-    scores = [node.key for node in as_tuple(release).graph.nodes if node.kind is Kind.RAW_SCORE]
+    """The key of the raw scores, of a text in windows that of the joined ones: what `admit` holds a calibrator to."""
+    nodes = [node for node in as_tuple(release).graph.nodes if node.kind is Kind.RAW_SCORE]
+    joined = {name for node in nodes for port, name in node.ports if port == "window"}
+    scores = [node.key for node in nodes if node.name not in joined]
     if len(scores) != 1:
         raise Misconfigured(
             f"release {release.name!r}", found=f"{len(scores)} nodes of raw scores", expected="one to be calibrated",

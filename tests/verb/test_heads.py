@@ -119,3 +119,28 @@ class TestCoverage:
         told = {side: json.loads(content) for side, content in rows}
         assert told["parent"]["rows"] == []
         assert told["candidate"]["rows"] and {row[3] for row in told["candidate"]["rows"]} == {"truncated"}
+
+
+class TestWindows:
+    WINDOW = '[input.window]\nsize = 8\nstride = 4\naggregation = "mean-of-logits"\n'
+
+    def test_a_calibrator_is_that_of_whole_texts(self, project: Bench) -> None:
+        """Fitted to the joined scores it is taken; to those of single windows, or as a bare temperature, refused."""
+        cases = [{**case, "split": "calibration" if at % 2 else "promotion"} for at, case in
+                 enumerate(draw("classification", 80, 11))]  # fmt: skip
+        project.suite("classification", cases, ["log_loss"], margin=5.0)
+        release(project.root, "raw", "classification", self.WINDOW)
+        found = harness.run("s", candidate="raw", parent="none")
+        assert (found.counts.failed, found.counts.truncated) == (0, 0)
+        harness.calibrate("latest", family="temperature", save=project.root / "releases/c.json")
+        nodes = harness.admit("raw").nodes
+        written = json.loads((project.root / "releases/c.json").read_text())
+        assert written["fitted_under"] == nodes["raw score:aggregated"] != nodes["raw score"]
+        release(project.root, "warm", "classification", self.WINDOW + '[calibrator]\npath = "../c.json"\n')
+        assert harness.admit("warm").ok
+        written["fitted_under"] = nodes["raw score"]
+        (project.root / "releases/d.json").write_text(json.dumps(written))
+        release(project.root, "single", "classification", self.WINDOW + '[calibrator]\npath = "../d.json"\n')
+        assert [each.name for each in harness.admit("single").checks if not each.ok] == ["calibrator-key"]
+        release(project.root, "bare", "classification", self.WINDOW + "[score]\ntemperature = 2.0\n")
+        assert [each.name for each in harness.admit("bare").checks if not each.ok] == ["temperature-of-whole"]
