@@ -8,7 +8,7 @@ from harness.release.field import Kind
 from harness.release.open import Release
 from harness.release.semantic import semantic_tuple
 
-OUTPUTS = "2"
+OUTPUTS = "3"
 """Version of what becomes of a model's scores: raised when search, cut or replay gives another ranking."""
 
 
