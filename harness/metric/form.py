@@ -17,6 +17,9 @@ Bools: TypeAlias = NDArray[np.bool_]
 Objects: TypeAlias = NDArray[np.object_]
 Word: TypeAlias = Literal["zero", "one", "leave-out"]
 
+LARGEST = 1e40
+"""The largest number that a prediction or a target may be: cubes of squared errors, summed, still fit into a float."""
+
 WORTH: dict[str, float] = {"zero": 0.0, "one": 1.0, "leave-out": np.nan}
 
 

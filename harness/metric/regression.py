@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.errors import Misconfigured, Unpairable
 from harness.metric.correlation import CORRELATIONS, correlation
-from harness.metric.form import Bools, Floats, Objects, case_status, divided, finish_of, mean_of, scored
+from harness.metric.form import LARGEST, Bools, Floats, Objects, case_status, divided, finish_of, mean_of, scored
 from harness.metric.label import refuse_task
 from harness.metric.name import MetricName
 from harness.output.contribution import Contribution
@@ -80,16 +80,19 @@ def regressed(
 ) -> Regressed:
     """Reads outputs [n] through the inverse transform, then the range. A target of NaN is missing: not-applicable.
 
-    A prediction that is not finite has failed. Raises Misconfigured for an infinite target.
+    A prediction that is not finite, or beyond LARGEST when it was clipped, has failed. Raises Misconfigured for such a
+    target.
     """
-    if np.isinf(target).any():
+    if (np.abs(target) > LARGEST).any():
         raise Misconfigured(
-            "targets", found="an infinite one", expected="numbers, or none", mend="Mend the case, or take it out."
-        )
+            "targets", found=f"one beyond {LARGEST:g}", expected="numbers, or none",
+            mend="Mend the case, or take it out.",
+        )  # fmt: skip
     inverse = inverse or Inverse()
     found = inverse(output)
-    status = case_status(output_status, applicable=~np.isnan(target), usable=np.isfinite(found))
     within = found if clip is None else np.clip(found, clip.low, clip.high)
+    usable = np.isfinite(found) & (np.abs(within) <= LARGEST)
+    status = case_status(output_status, applicable=~np.isnan(target), usable=usable)
     counted = scored(status)
     return Regressed(
         case_ids=case_ids,

@@ -11,6 +11,7 @@ import numpy as np
 from harness.errors import Misconfigured
 from harness.metric.correlation import CORRELATIONS, correlation
 from harness.metric.form import (
+    LARGEST,
     UNDEFINED,
     Floats,
     Ints,
@@ -41,15 +42,15 @@ class Scored:
 
 
 def scored_pairs(case_ids: Objects, gold: Floats, score: Floats, output_status: Objects) -> Scored:
-    """Reads scores [n]. Gold of NaN is not-applicable; a score that is not finite has failed.
+    """Reads scores [n]. Gold of NaN is not-applicable; a score that is not finite, or beyond LARGEST, has failed.
 
-    Raises Misconfigured for infinite gold.
+    Raises Misconfigured for such gold.
     """
-    if np.isinf(gold).any():
+    if (np.abs(gold) > LARGEST).any():
         raise Misconfigured(
-            "gold similarities", found="an infinite one", expected="numbers, or none", mend="Mend the case."
+            "gold similarities", found=f"one beyond {LARGEST:g}", expected="numbers, or none", mend="Mend the case."
         )
-    status = case_status(output_status, applicable=~np.isnan(gold), usable=np.isfinite(score))
+    status = case_status(output_status, applicable=~np.isnan(gold), usable=np.abs(score) <= LARGEST)
     return Scored(case_ids, gold, np.where(scored(status), score, np.nan), status)
 
 

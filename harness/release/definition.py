@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.file.toml import nearest
-from harness.release.manifest import Aggregation, Owner, Regression, ScoreType, Training
+from harness.release.manifest import Aggregation, Finite, Owner, Regression, ScoreType, Training
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -192,8 +192,8 @@ class Score(BaseModel):
 
     type: Literal["logit", "probability"] | None = None
     label: Text | None = None
-    temperature: Annotated[float, Field(gt=0)] | None = None
-    threshold: float | list[float] | None = None
+    temperature: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    threshold: Finite | list[Finite] | None = None
 
 
 class CalibratorFile(BaseModel):

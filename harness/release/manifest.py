@@ -18,6 +18,7 @@ from harness.identity import Json
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Width = Annotated[int, Field(gt=0)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Side: TypeAlias = Literal["query", "document", "pair", "text"]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "sum"]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
@@ -192,8 +193,8 @@ class Regression(BaseModel):
     model_config = Strict
 
     units: str
-    scale: float
-    shift: float
+    scale: Finite
+    shift: Finite
 
 
 class Output(BaseModel):

@@ -21,6 +21,9 @@ from harness.suite.formats.conll import ColumnFile
 BY_KEY = {"logits": ("logit",), "probabilities": ("probability",), "tags": ("tags",)}
 """The score types under which a key may stand; any may be beside the others."""
 
+FARTHEST = 2**63 - 1
+"""The last character that the store can name."""
+
 NOT_FINITE = "its output holds a number that is not finite"
 
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -204,7 +207,7 @@ def _span(entry: Entry) -> Span:
     at = {}
     for key in ("start", "end"):
         place = entry.keys.get(key)
-        if place is not None and (not isinstance(place, int) or isinstance(place, bool) or place < 0):
+        if place is not None and (not isinstance(place, int) or isinstance(place, bool) or not 0 <= place <= FARTHEST):
             refuse(entry.place, f"`{key}` is {shown(str(place))}", "a character, from 0", f"Correct `{key}`.")
         at[key] = place
     scores = {
@@ -220,7 +223,7 @@ def _number(entry: Entry, key: str, value: JsonValue) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _output(case: Case, found: Read | None) -> CaseOutput:

@@ -185,6 +185,15 @@ class TestClassification:
         assert {rule.id: rule.value for rule in found.decision.rules}["always:failed"] == 1
         assert found.decision.outcome is Outcome.FAIL
 
+    def test_a_number_that_no_float_holds_fails_its_case(self, bench: Bench) -> None:
+        """Of either sign: it is read as infinite."""
+        gold, good = classes(np.random.default_rng(9), 2.0)
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        huge = {"c3": {**good["c3"], "CARD": 10**400}, "c4": {**good["c4"], "CARD": -(10**400)}}
+        bench.release("huge", "logits", "logit", {**good, **huge})
+        found = harness.run("s", candidate="huge", parent="none")
+        assert (found.counts.failed, found.decision.outcome) == (2, Outcome.FAIL)
+
     def test_what_is_missing_is_undecided(self, bench: Bench) -> None:
         gold, good = classes(np.random.default_rng(7), 2.0)
         bench.suite("classification", labelled(gold), ["f1_macro"])
@@ -260,6 +269,18 @@ class TestNumbers:
         }, abs=1e-9)  # fmt: skip
         assert (found.counts.not_applicable, found.metrics["parent"]["all"]["r2"].n_total) == (1, N - 1)
         assert {rule.id: rule.outcome for rule in found.decision.rules}["headline"] is not Outcome.PASS
+
+    @pytest.mark.parametrize("task", ["regression", "similarity"])
+    def test_numbers_whose_squares_no_float_holds_fail_their_case(self, bench: Bench, task: str) -> None:
+        """The others are measured without them."""
+        cases = [{"id": f"c{i}", "text_a": "a", "text_b": "b", "value": float(i)} for i in range(N)]
+        names = ["mse", "rmse", "r2", "pearson"] if task == "regression" else ["pearson"]
+        bench.suite(task, cases, names)
+        bench.release("a", "value", "value", {f"c{i}": 1e200 if i == 7 else i + 1.0 for i in range(N)})
+        found = harness.run("s", candidate="a", parent="none")
+        assert found.counts.failed == 1
+        assert bench.values(found)["pearson"] == pytest.approx(1.0)
+        assert task == "similarity" or bench.values(found)["mse"] == 1.0
 
     def test_a_threshold_of_pairs_is_fitted_on_calibration_alone(self, bench: Bench) -> None:
         """Promotion cases that would fit another threshold do not move it."""
@@ -396,6 +417,13 @@ class TestAnswers:
         assert (values["exact_match[answerable]"], values["exact_match[unanswerable]"]) == (1.0, 0.0)
         assert bench.values(found)["answer_f1"] == pytest.approx(2 / 3 * answerable[40:].mean())
         assert found.decision.outcome is Outcome.FAIL
+
+    def test_a_place_that_nothing_can_name_is_refused(self, bench: Bench) -> None:
+        bench.suite("answer", [{"id": "c0", "question": "q", "context": "here", "answers": ["here"]}], ["exact_match"])
+        bench.release("a", "answer", "value", {})
+        _lines(bench.root / "releases/a/out.jsonl", [{"id": "c0", "answer": "here", "start": 10**30, "end": 10**30}])
+        with pytest.raises(Misconfigured, match=r"out\.jsonl line 1"):
+            harness.run("s", candidate="a", parent="none")
 
     def test_squads_own_files_give_squads_own_figures(self, bench: Bench, shared_data: Callable[[str], Path]) -> None:
         """1,190 questions in SQuAD's form, answers in the form that its script reads, from the files to the answer."""
