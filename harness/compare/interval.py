@@ -72,7 +72,7 @@ def side_intervals(
 ) -> list[Interval]:
     """One side's own intervals, for floors and the table of metrics.
 
-    A rate (values 0 and 1, each group one case) has its Clopper-Pearson interval. A statistic without spread between
+    A rate (values 0 and 1 of a metric that takes none beyond, each group one case) has its Clopper-Pearson interval. A statistic without spread between
     groups shows no uncertainty to a bootstrap: there, the share of groups that might differ is bounded by
     Clopper-Pearson and each taken to be as far off as the metric allows. All else is bootstrapped by group.
     """
@@ -118,7 +118,8 @@ def no_spread(left_out: Floats) -> bool:
 def _without_draws(side: Side, level: float) -> Interval | None:
     present = np.unique(side.groups)
     mean = as_mean(side.statistic)
-    if mean and len(present) == mean.n_cases and np.isin(mean.values, (0, 1)).all():
+    rate = mean and (side.lowest, side.highest) == (0, 1) and np.isin(mean.values, (0, 1)).all()
+    if mean and rate and len(present) == mean.n_cases:
         return clopper_pearson(int(mean.values.sum()), mean.n_cases, level)
     left_out = side.statistic.by_group(side.groups, int(present[-1]) + 1).leave_one_out()
     if not no_spread(left_out):

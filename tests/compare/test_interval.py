@@ -158,6 +158,14 @@ class TestSides:
         (found,) = side_intervals([Side(Mean(np.ones(60)), np.arange(60))], resample=Resample(60, 400, seed=1))
         assert found == clopper_pearson(60, 60)
 
+    def test_errors_of_none_and_one_are_no_rate(self) -> None:
+        """What may be any number is resampled; without spread, nothing bounds it from above."""
+        for values, method in ((np.arange(60) % 2, "bca"), (np.zeros(60), "clopper-pearson over groups")):
+            side = Side(Mean(values.astype(float)), np.arange(60), lowest=0.0, highest=np.inf)
+            (found,) = side_intervals([side], resample=Resample(60, 400, seed=1))
+            assert found.method.startswith(method)
+        assert (found.low, found.high) == (0.0, np.inf)
+
     def test_a_rate_with_shared_groups_is_resampled(self) -> None:
         """Cases that depend on one another are not so many trials."""
         values = (np.arange(60) % 20 < 9).astype(float)
