@@ -1,9 +1,10 @@
 """What a run found, as every command that speaks of a run gives it back."""
 
+import math
 from dataclasses import asdict, dataclass, field
 
 from harness.identity import Json
-from harness.output.decision import Decision, Outcome
+from harness.output.decision import Decision, Outcome, RuleResult
 
 EXIT_CODE = {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.UNDECIDED: 3}
 
@@ -91,7 +92,7 @@ class Answer:
         return 3 if self.decision.exploratory else EXIT_CODE[self.decision.outcome]
 
     def as_record(self) -> dict[str, Json]:
-        """The object that `--json` prints."""
+        """The object that `--json` prints. An end of an interval that nothing bounds is null."""
         return {
             "run": self.run,
             "decision": str(self.decision.outcome),
@@ -101,11 +102,11 @@ class Answer:
             "candidate": asdict(self.candidate),
             "parent": None if self.parent is None else asdict(self.parent),
             "metrics": {
-                side: {name: {metric: asdict(summary) for metric, summary in by.items()} for name, by in slices.items()}
+                side: {name: {metric: _record(summary) for metric, summary in by.items()} for name, by in slices.items()}
                 for side, slices in self.metrics.items()
             },
-            "deltas": {name: {metric: asdict(each) for metric, each in by.items()} for name, by in self.deltas.items()},
-            "rules": [{**asdict(rule), "outcome": str(rule.outcome)} for rule in self.decision.rules],
+            "deltas": {name: {metric: _record(each) for metric, each in by.items()} for name, by in self.deltas.items()},
+            "rules": [{**_record(rule), "outcome": str(rule.outcome)} for rule in self.decision.rules],
             "counts": asdict(self.counts),
             "store": self.store,
             "report": self.report,
@@ -113,3 +114,9 @@ class Answer:
             "reading": self.reading,
             "remarks": list(self.remarks),
         }
+
+
+def _record(each: Summary | DeltaSummary | RuleResult) -> dict[str, Json]:
+    return {
+        name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(each).items()
+    }

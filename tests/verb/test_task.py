@@ -270,6 +270,18 @@ class TestNumbers:
         assert (found.counts.not_applicable, found.metrics["parent"]["all"]["r2"].n_total) == (1, N - 1)
         assert {rule.id: rule.outcome for rule in found.decision.rules}["headline"] is not Outcome.PASS
 
+    def test_an_end_that_nothing_bounds_is_null(self, bench: Bench) -> None:
+        """Every case is wrong by the same amount, so nothing says how wrong others may be."""
+        floor = '[[rules]]\nid = "floor"\nkind = "at-most"\nmetric = "mae"\nvalue = 0.7\n'
+        bench.suite("regression", [{"id": f"c{i}", "text": "t", "value": i} for i in range(N)], ["mae"], more=floor)
+        bench.release("a", "value", "value", {f"c{i}": i + 0.5 for i in range(N)})
+        bench.release("b", "value", "value", {f"c{i}": i + 0.5 for i in range(N)}, 'revision = "2"\n')
+        found = harness.run("s", candidate="a", parent="b")
+        record = json.loads(json.dumps(found.as_record(), allow_nan=False))
+        rule = next(each for each in record["rules"] if each["id"] == "floor")
+        assert (rule["outcome"], rule["high"]) == ("UNDECIDED", None) and rule["low"] > 0.4
+        assert record["metrics"]["candidate"]["all"]["mae"]["high"] is None
+
     @pytest.mark.parametrize("task", ["regression", "similarity"])
     def test_numbers_whose_squares_no_float_holds_fail_their_case(self, bench: Bench, task: str) -> None:
         """The others are measured without them."""
