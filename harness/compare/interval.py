@@ -72,9 +72,10 @@ def side_intervals(
 ) -> list[Interval]:
     """One side's own intervals, for floors and the table of metrics.
 
-    A rate (values 0 and 1 of a metric that takes none beyond, each group one case) has its Clopper-Pearson interval. A statistic without spread between
-    groups shows no uncertainty to a bootstrap: there, the share of groups that might differ is bounded by
-    Clopper-Pearson and each taken to be as far off as the metric allows. All else is bootstrapped by group.
+    A rate (values 0 and 1 of a metric that takes none beyond, each group one case) has its Clopper-Pearson interval. A
+    statistic without spread between groups shows no uncertainty to a bootstrap: there, the share of groups that might
+    differ is bounded by Clopper-Pearson and each taken to be as far off as the metric allows. All else is bootstrapped
+    by group.
     """
     found = {i: _without_draws(side, level) for i, side in enumerate(sides)}
     rest = [i for i, interval in found.items() if interval is None]

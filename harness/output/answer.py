@@ -102,10 +102,12 @@ class Answer:
             "candidate": asdict(self.candidate),
             "parent": None if self.parent is None else asdict(self.parent),
             "metrics": {
-                side: {name: {metric: _record(summary) for metric, summary in by.items()} for name, by in slices.items()}
+                side: {name: {metric: _record(each) for metric, each in by.items()} for name, by in slices.items()}
                 for side, slices in self.metrics.items()
             },
-            "deltas": {name: {metric: _record(each) for metric, each in by.items()} for name, by in self.deltas.items()},
+            "deltas": {
+                name: {metric: _record(each) for metric, each in by.items()} for name, by in self.deltas.items()
+            },
             "rules": [{**_record(rule), "outcome": str(rule.outcome)} for rule in self.decision.rules],
             "counts": asdict(self.counts),
             "store": self.store,
