@@ -9,7 +9,7 @@ from harness.errors import Misconfigured
 from harness.metric.form import Bools, Ints, Objects, case_status, objects, scored
 from harness.metric.label import one_class
 from harness.metric.span import Illegal, Span, SpansRead, read_spans
-from harness.metric.tagging import Reading, SchemeName, read_tags, renamed
+from harness.metric.tagging import Reading, SchemeName, read_tags, renamed, require_legal
 from harness.output.value import Status
 
 Spans = tuple[Span, ...]
@@ -83,7 +83,7 @@ def tagged(
     """
     gold_read = [read_tags(tags or (), scheme, reading) for tags in gold]
     for case_id, each in zip(case_ids, gold_read, strict=True):
-        _refuse_bad_tags(case_id, each.illegal, scheme, reading)
+        require_legal(f"gold tags of case {case_id!r}", each, scheme, reading)
     lengths, given = (np.array([len(tags or ()) for tags in side], dtype=np.int64) for side in (gold, predicted))
     status = case_status(output_status, applicable=_given(gold), usable=_given(predicted) & (given <= lengths))
     counted = scored(status)
@@ -194,21 +194,6 @@ def _further(declared: Sequence[str], types: Iterable[str]) -> tuple[str, ...]:
 
 def _given(each: Sequence[object]) -> Bools:
     return np.array([one is not None for one in each], dtype=bool)
-
-
-def _refuse_bad_tags(case_id: str, illegal: Sequence[Illegal], scheme: SchemeName, reading: Reading) -> None:
-    for bad in illegal:
-        if bad.why == "malformed" or reading == "strict":
-            found = "the text's end" if bad.found is None else repr(bad.found)
-            behind = "" if bad.previous is None else f" behind {bad.previous!r}"
-            raise Misconfigured(
-                f"gold tags of case {case_id!r}",
-                found=f"{found} at token {bad.position}{behind} ({bad.why})",
-                expected=f"tags of {scheme}",
-                mend="Mend the case, or declare the scheme in which the data are tagged."
-                if bad.why == "malformed"
-                else "Mend the case, declare the scheme in which the data are tagged, or read tags as conlleval does.",
-            )
 
 
 def _refuse_bad_spans(case_id: str, illegal: Sequence[Illegal]) -> None:

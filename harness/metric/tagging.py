@@ -86,6 +86,24 @@ def read_tags(
     return SpansRead(tuple(spans), tuple(_illegal(tags, parsed, rules)))
 
 
+def require_legal(subject: str, gold: SpansRead, scheme: SchemeName, reading: Reading) -> None:
+    """Raises Misconfigured for gold with a tag that the scheme doesn't have and, where the reading is strict (it would
+    lose entities), for gold that breaks the scheme.
+    """
+    for bad in gold.illegal:
+        if bad.why == "malformed" or reading == "strict":
+            found = "the text's end" if bad.found is None else repr(bad.found)
+            behind = "" if bad.previous is None else f" behind {bad.previous!r}"
+            raise Misconfigured(
+                subject,
+                found=f"{found} at token {bad.position}{behind} ({bad.why})",
+                expected=f"tags of {scheme}",
+                mend="Mend the case, or declare the scheme in which the data are tagged."
+                if bad.why == "malformed"
+                else "Mend the case, declare the scheme in which the data are tagged, or read tags as conlleval does.",
+            )
+
+
 def renamed(tag: str, label_map: Mapping[str, str] | None) -> str:
     """The tag with its type as `label_map` calls it."""
     prefix, dash, kind = tag.partition("-")

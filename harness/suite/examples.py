@@ -5,6 +5,7 @@ from pathlib import Path
 
 from harness.errors import Misconfigured
 from harness.file.lines import listed, refuse, shown
+from harness.metric.tagging import read_tags, require_legal
 from harness.suite.attribute import ANSWERABLE, read_attributes
 from harness.suite.case import Case, Counts, Suite
 from harness.suite.definition import SuiteDefinition
@@ -18,8 +19,8 @@ LABELLED = ("classification", "multilabel", "entity")
 def assembled(
     folder: Path, definition: SuiteDefinition, task: CaseTask, read: Examples, digests: Mapping[str, str]
 ) -> Suite:
-    """The suite. Raises Misconfigured for a case without gold, a label that isn't declared, and no case at all, Leaked
-    as `load`.
+    """The suite. Raises Misconfigured for a case without gold, a label that isn't declared, tags that break their
+    scheme, and no case at all, Leaked as `load`.
     """
     rows, dropped = _without_ungiven(definition, task, read.rows)
     if not rows:
@@ -29,6 +30,7 @@ def assembled(
     roles = assign_roles(rows, kept, rows, definition.cases, folder / definition.source.path)
     groups = assign_groups(rows, kept, definition.cases)
     check_groups(rows, roles, groups)
+    _check_tags(definition, rows)
     alike = near_equal(row.id for row in rows)
     blank = [row.id for row in rows if not row.text.strip()]
     unknown = [row.id for row in rows if row.gold is not None and not _known(row)]
@@ -92,6 +94,14 @@ def _labels(
             "Correct it, or add it to `labels` in suite.toml.",
         )  # fmt: skip
     return declared
+
+
+def _check_tags(definition: SuiteDefinition, rows: Sequence[ExampleRow]) -> None:
+    policy = definition.metrics.policy
+    for row in rows:
+        if row.gold is not None and row.gold.tags is not None:
+            found = read_tags(row.gold.tags, policy.scheme, policy.reading)
+            require_legal(f"{row.place}, tags of case {shown(row.id)}", found, policy.scheme, policy.reading)
 
 
 def _given(row: ExampleRow) -> Iterator[str]:

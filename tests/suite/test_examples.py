@@ -98,6 +98,9 @@ class TestGold:
             ("entity", {"tags": ["O"]}, "1 tags for 2 tokens"),
             ("answer", {"answers": [{"text": "here", "start": 7}]}, "stand where they are said to"),
             ("answer", {"answers": "here"}, "no list"),
+            ("answer", {"answers": ["here", " "]}, "without text"),
+            ("answer", {"answers": [{"text": "", "start": 0}]}, "without text"),
+            ("multiple-choice", {"choices": [], "label": None}, "no choice"),
             ("multiple-choice", {"label": 2}, "from 0 to 1"),
             ("multiple-choice", {"label": "z"}, "the text of one choice"),
             ("multiple-choice", {"label": True}, "from 0 to 1"),
@@ -111,6 +114,17 @@ class TestGold:
             load(cases(task, GOOD[task], {**GOOD[task], **change}))
         assert refusal.value.subject.endswith("cases.jsonl line 2")
         assert told in f"{refusal.value.found}; {refusal.value.expected}"
+
+    @pytest.mark.parametrize("tags", [["B", "O"], ["", "O"], ["X-PER", "O"], ["O", "I-PER"], ["B-PER", "E-PER"]])
+    def test_tags_that_break_their_scheme_are_refused_before_anything_runs(self, cases: Cases, tags: list[str]) -> None:
+        with pytest.raises(Misconfigured, match=r"cases.jsonl line 2, tags of case 'c1'.*tags of IOB2"):
+            load(cases("entity", GOOD["entity"], {**GOOD["entity"], "tags": tags}))
+
+    def test_tags_are_of_the_scheme_and_the_reading_that_the_suite_declares(self, cases: Cases) -> None:
+        for tags, policy in ((["O", "I-PER"], 'reading = "conlleval"'), (["B-PER", "E-PER"], 'scheme = "IOBES"')):
+            folder = cases("entity", {**GOOD["entity"], "tags": tags})
+            (folder / "suite.toml").write_text((folder / "suite.toml").read_text() + f"[metrics.policy]\n{policy}\n")
+            assert load(folder).labels == ("PER",)
 
     def test_a_key_may_be_called_otherwise_but_not_twice(self, cases: Cases) -> None:
         source = 'source = { format = "jsonl", path = "cases.jsonl", columns = { text = "sentence" } }\n'

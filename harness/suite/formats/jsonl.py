@@ -59,7 +59,10 @@ def inputs_of(entry: Entry, task: CaseTask) -> Inputs:
             entry.place, f"the keys {', '.join(sorted(entry.keys))}", f"{wanted}, which a case of {task} has",
             "Add what is lacking, or say under `columns` of `source` which key holds it.",
         )  # fmt: skip
-    return {name: _texts(entry, name) if name in LISTS else text_of(entry, name) for name in found}
+    inputs = {name: _texts(entry, name) if name in LISTS else text_of(entry, name) for name in found}
+    if not inputs.get("choices", True):
+        refuse(entry.place, "no choice", "at least one", "Add the choices, or take the case out.")
+    return inputs
 
 
 def gold_of(entry: Entry, task: CaseTask, inputs: Inputs) -> Gold:
@@ -122,7 +125,7 @@ def _answers(entry: Entry, context: str) -> tuple[GoldAnswer, ...]:
 
 def _answer(entry: Entry, value: JsonValue, context: str) -> GoldAnswer:
     if isinstance(value, str):
-        return GoldAnswer(value)
+        return placed(GoldAnswer(value), context, entry)
     text, start = (value.get("text"), value.get("start")) if isinstance(value, dict) else (None, None)
     if not isinstance(text, str) or isinstance(start, bool) or not isinstance(start, int | None):
         refuse(
@@ -133,7 +136,14 @@ def _answer(entry: Entry, value: JsonValue, context: str) -> GoldAnswer:
 
 
 def placed(answer: GoldAnswer, context: str, entry: Entry) -> GoldAnswer:
-    """An answer that stands where it is said to. Raises Misconfigured where the context has something else there."""
+    """An answer that stands where it is said to. Raises Misconfigured where the context has something else there, and
+    for one without text.
+    """
+    if not answer.text.strip():
+        refuse(
+            entry.place, f"a gold answer without text, {shown(answer.text)}",
+            "texts; a question without an answer has none at all", "Take it out of the answers.",
+        )  # fmt: skip
     at = answer.start
     if at is not None and (at < 0 or context[at : at + len(answer.text)] != answer.text):
         refuse(
