@@ -174,7 +174,14 @@ class MetricPolicy(BaseModel):
     cjk: Literal["word", "character"] = "word"
     empty_answer: Literal["as-written", "official"] = "as-written"
     costs: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = {}
-    clip: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    clip: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] | None = None
+
+    @field_validator("clip")
+    @classmethod
+    def _rises(cls, clip: list[float] | None) -> list[float] | None:
+        if clip is not None and not clip[0] < clip[1]:
+            raise ValueError("the range that numbers are put into: a low, then a high")
+        return clip
 
 
 class Metrics(BaseModel):

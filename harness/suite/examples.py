@@ -11,6 +11,7 @@ from harness.suite.case import Case, Counts, Suite
 from harness.suite.definition import SuiteDefinition
 from harness.suite.formats.example import GOLD, CaseTask, ExampleRow, Examples
 from harness.suite.identifier import near_equal, near_equal_warnings
+from harness.suite.policy import check_labels
 from harness.suite.role import assign_groups, assign_roles, check_groups, group_warnings
 
 LABELLED = ("classification", "multilabel", "entity")
@@ -31,6 +32,9 @@ def assembled(
     groups = assign_groups(rows, kept, definition.cases)
     check_groups(rows, roles, groups)
     _check_tags(definition, rows)
+    labels = _labels(folder, definition, task, rows, read.labels)
+    if labels is not None:
+        check_labels(definition, labels, folder / "suite.toml")
     alike = near_equal(row.id for row in rows)
     blank = [row.id for row in rows if not row.text.strip()]
     unknown = [row.id for row in rows if row.gold is not None and not _known(row)]
@@ -54,7 +58,7 @@ def assembled(
             *near_equal_warnings(alike, "case"),
             *group_warnings(rows, kept, definition.cases.group),
         ),
-        labels=_labels(folder, definition, task, rows, read.labels),
+        labels=labels,
         revision=read.revision,
     )  # fmt: skip
 

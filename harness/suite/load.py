@@ -28,6 +28,9 @@ DEFINITION = "suite.toml"
 COLLECTIONS: Mapping[str, ModuleType] = {"beir": beir, "trec": trec, "mteb": mteb_collection}
 EXAMPLES: Mapping[str, ModuleType] = {"jsonl": jsonl, "table": table, "conll": conll, "squad": squad, "mteb": mteb}
 
+# Formats of one task alone.
+OF_TASK = {"squad": "answer", "conll": "entity"}
+
 
 def load(folder: Path) -> Suite:
     """The suite, whole.
@@ -54,7 +57,8 @@ def read_definition(folder: Path) -> SuiteDefinition:
             expected="a suite's folder, or the name of one under ./suites", mend="Check the path.",
         )  # fmt: skip
     definition = read_toml(path, SuiteDefinition)
-    formats = COLLECTIONS if definition.task in RANKED else EXAMPLES
+    fit = [each for each in EXAMPLES if OF_TASK.get(each, definition.task) == definition.task]
+    formats = list(COLLECTIONS) if definition.task in RANKED else fit
     if definition.source.format not in formats:
         raise Misconfigured(
             place(path, "source"), found=f"{definition.source.format!r} for a suite of {definition.task}",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from harness.errors import Misconfigured
 from harness.file.toml import Key, nearest, place
@@ -36,6 +37,7 @@ def check(definition: SuiteDefinition, path: Path) -> None:
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
     if definition.guards:
         _unique(path, [(("guards", "metrics"), str(parse(name))) for name in definition.guards.metrics])
+    _check_words(definition, path)
     _check_candidates(definition, path)
     right = definition.metrics.right
     if right is not None and not (parse(right).form == "mean" and parse(right).highest == 1):
@@ -57,6 +59,31 @@ def check(definition: SuiteDefinition, path: Path) -> None:
             str(path), found=str(error), expected="numbers that JSON can hold (whole ones below 2**53)",
             mend="Use a smaller number.",
         ) from error  # fmt: skip
+
+
+def check_labels(definition: SuiteDefinition, labels: Sequence[str], path: Path) -> None:
+    """Raises Misconfigured, with the line in `path`, for what speaks of a label that the data cannot give."""
+    for keys, name in _metrics(definition):
+        metric = parse(name)
+        if metric.label is not None and metric.label not in labels:
+            _refuse_label(path, keys, name, metric.label, labels)
+        if metric.base == "brier_binary" and len(labels) > 2:
+            raise Misconfigured(
+                place(path, *keys), found=f"{name!r} of {len(labels)} classes", expected="two classes",
+                mend="Write brier_sum, which is over all classes (and twice as large for two).",
+            )  # fmt: skip
+    for gold in definition.metrics.policy.costs:
+        if gold not in labels:
+            _refuse_label(path, ("metrics", "policy", "costs"), f"costs of {gold}", gold, labels)
+
+
+def _refuse_label(path: Path, keys: Sequence[Key], what: str, label: str, labels: Sequence[str]) -> NoReturn:
+    meant = nearest(label, labels)
+    raise Misconfigured(
+        place(path, *keys), found=f"{what!r}, and no label {label!r}",
+        expected=f"one of {', '.join(repr(each) for each in labels)}",
+        mend=f"Did you mean {meant!r}?" if meant else "Correct it, or declare the label under `labels`.",
+    )  # fmt: skip
 
 
 def check_demands(definition: SuiteDefinition, path: Path) -> None:
@@ -81,6 +108,19 @@ def check_demands(definition: SuiteDefinition, path: Path) -> None:
             )  # fmt: skip
     if definition.guards:
         _check_draws(definition, path, len(definition.guarded_slices) * len(definition.guards.metrics))
+
+
+def _check_words(definition: SuiteDefinition, path: Path) -> None:
+    """`per_metric` goes by a metric's name as it is printed."""
+    measured = [str(parse(name)) for name in definition.metric_names]
+    for name in definition.metrics.policy.per_metric:
+        if name not in measured:
+            meant = nearest(name, measured)
+            raise Misconfigured(
+                place(path, "metrics", "policy", "per_metric", name), found=f"what {name!r} says of 0/0",
+                expected=f"a metric of this suite: {', '.join(measured)}",
+                mend=f"Did you mean {meant!r}?" if meant else "Name it under `report`, or take it out.",
+            )  # fmt: skip
 
 
 def _check_candidates(definition: SuiteDefinition, path: Path) -> None:

@@ -154,6 +154,31 @@ class TestLabels:
         with pytest.raises(Misconfigured, match="labels"):
             load(cases("regression", GOOD["regression"], more='labels = ["a"]\n'))
 
+    @pytest.mark.parametrize(
+        ("task", "more", "metric", "told"),
+        [
+            ("classification", "", "f1[a]", "no label 'a'"),
+            ("multilabel", "", "recall[C]", "no label 'C'"),
+            ("entity", "", "entity_f1[B-PER]", "no label 'B-PER'"),
+            ("classification", "[metrics.policy]\ncosts = { Z = { A = 2.0 } }\n", "accuracy", "no label 'Z'"),
+            ("classification", 'labels = ["A", "B", "C"]\n', "brier_binary", "'brier_binary' of 3 classes"),
+        ],
+    )
+    def test_what_speaks_of_a_label_that_is_not_there_is_refused(
+        self, cases: Cases, task: str, more: str, metric: str, told: str
+    ) -> None:
+        """With the line of suite.toml, before anything runs."""
+        folder = cases(task, GOOD[task], metric=metric, more="" if more.startswith("[") else more)
+        if more.startswith("["):
+            (folder / "suite.toml").write_text((folder / "suite.toml").read_text() + more)
+        with pytest.raises(Misconfigured) as refusal:
+            load(folder)
+        assert "suite.toml line" in refusal.value.subject and told in refusal.value.found
+
+    def test_a_declared_label_may_be_spoken_of_though_no_case_has_it(self, cases: Cases) -> None:
+        more = 'labels = ["A", "B"]\n'
+        assert load(cases("classification", GOOD["classification"], metric="f1[B]", more=more)).labels == ("A", "B")
+
 
 class TestFreezing:
     @pytest.mark.parametrize("task", list(GOOD))

@@ -75,6 +75,12 @@ class TestFormats:
         error = refused(write(head=HEAD.replace(f'"{right}"', f'"{other}"')))
         assert "for a suite of" in error.found
 
+    @pytest.mark.parametrize(("format", "task"), [("squad", "classification"), ("conll", "answer")])
+    def test_questions_and_columns_are_of_one_task(self, write: Write, format: str, task: str) -> None:
+        folder = write(head=HEAD.replace("retrieval", task).replace("beir", format))
+        error = refused(folder)
+        assert error.subject.endswith(line_of(folder, "source")) and format not in error.expected
+
     def test_any_other_word_is_a_misspelling(self, write: Write) -> None:
         """A word that the contract doesn't have gets the nearest one that it has."""
         assert "'retrieval'" in refused(write(head=HEAD.replace('"retrieval"', '"retreival"'))).mend
@@ -164,6 +170,23 @@ class TestMetrics:
         assert "RR@10" in refused(write(rest=METRICS + count.replace('"missing"', '"RR@10"'))).found
         assert "0.5" in refused(write(rest=METRICS + count.replace("= 0", "= 0.5"))).found
         assert "-1" in refused(write(rest=METRICS + count.replace("= 0", "= -1"))).found
+
+    @pytest.mark.parametrize(
+        ("policy", "told"),
+        [
+            ("clip = [3.0, 1.0]", "a low, then a high"),
+            ("clip = [0.0, inf]", "a finite number"),
+            ("per_metric = { mea = { division = 'one' } }", "Did you mean 'mae'?"),
+        ],
+    )
+    def test_a_policy_that_says_nothing_is_refused(self, write: Write, policy: str, told: str) -> None:
+        """A range without room, and what holds of a metric that nobody measures."""
+        head = HEAD.replace('"retrieval"', '"regression"').replace("beir", "jsonl")
+        rest = (METRICS + RULE).replace("nDCG@10", "mae").replace("RR@10", "rmse")
+        folder = write(head=head, rest=rest + f"[metrics.policy]\n{policy}\n")
+        error = refused(folder)
+        assert error.subject.endswith(line_of(folder, policy.split(" ")[0]))
+        assert told in f"{error.found} {error.expected} {error.mend}"
 
     def test_numbers_must_fit_into_the_lock(self, write: Write) -> None:
         """A seed that JSON can't hold exactly is refused before anything is frozen."""
