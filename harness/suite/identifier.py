@@ -29,11 +29,11 @@ def near_equal(identifiers: Iterable[str]) -> NearEqual:
 
 
 def near_equal_warnings(found: NearEqual, what: str) -> list[str]:
-    """The sentence about near-equal IDs, if there are any."""
+    """The sentence about near-equal ones, if there are any; `what` they are."""
     if found.example is None:
         return []
     one, other = found.example
-    return [f"{found.count} {what} IDs differ only in case, blanks or Unicode form, as {shown(one)} and {shown(other)}"]
+    return [f"{found.count} {what} differ only in case, blanks or Unicode form, as {shown(one)} and {shown(other)}"]
 
 
 def _normal(identifier: str) -> str:

@@ -151,8 +151,8 @@ def _assembled(
         *_dropped_warnings(dangling, unjudged),
         *([] if given is None else given.warnings(judgements)),
         *attributes.left_out,
-        *near_equal_warnings(alike[0], "case"),
-        *near_equal_warnings(alike[1], "document"),
+        *near_equal_warnings(alike[0], "case IDs"),
+        *near_equal_warnings(alike[1], "document IDs"),
         *group_warnings(queries, kept, policy.group),
         *_text_warnings(cases, read.documents, relevant),
     ]

@@ -97,6 +97,8 @@ class TestGold:
             ("regression", {"value": True}, "a number"),
             ("entity", {"tags": ["O"]}, "1 tags for 2 tokens"),
             ("answer", {"answers": [{"text": "here", "start": 7}]}, "stand where they are said to"),
+            ("classification", {"label": ""}, "a blank label"),
+            ("multilabel", {"labels": ["A", " "]}, "a blank label"),
             ("answer", {"answers": "here"}, "no list"),
             ("answer", {"answers": ["here", " "]}, "without text"),
             ("answer", {"answers": [{"text": "", "start": 0}]}, "without text"),
@@ -149,6 +151,10 @@ class TestLabels:
         with pytest.raises(Misconfigured) as refusal:
             load(cases("classification", *rows, more='labels = ["b"]\n'))
         assert refusal.value.subject.endswith("line 2") and "'a'" in refusal.value.found
+
+    def test_labels_that_one_takes_for_another_are_warned_of(self, cases: Cases) -> None:
+        rows = [{"text": "t", "label": label} for label in ("Refund", "refund", "BILL")]
+        assert "2 labels differ only in case" in "".join(load(cases("classification", *rows)).warnings)
 
     def test_only_tasks_of_labels_declare_some(self, cases: Cases) -> None:
         with pytest.raises(Misconfigured, match="labels"):

@@ -73,9 +73,9 @@ def gold_of(entry: Entry, task: CaseTask, inputs: Inputs) -> Gold:
         return Gold()
     match task:
         case "classification":
-            return Gold(label=text_of(entry, key))
+            return Gold(label=_named(entry, (text_of(entry, key),))[0])
         case "multilabel":
-            labels = _texts(entry, key)
+            labels = _named(entry, _texts(entry, key))
             if len(set(labels)) < len(labels):
                 refuse(entry.place, f"`labels` {list(labels)}", "each label once", "Take the repeated one out.")
             return Gold(labels=labels)
@@ -113,6 +113,13 @@ def _texts(entry: Entry, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         refuse(entry.place, f"`{key}` is no list of texts", "a list of texts", f'Write "{key}": ["…", "…"].')
     return tuple(cast(list[str], value))
+
+
+def _named(entry: Entry, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels that a reader can tell."""
+    if not all(label.strip() for label in labels):
+        refuse(entry.place, "a blank label", "labels by name, null where nobody knows one", "Write it out.")
+    return labels
 
 
 def _answers(entry: Entry, context: str) -> tuple[GoldAnswer, ...]:
