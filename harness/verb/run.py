@@ -164,7 +164,9 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
     except Misconfigured as refusal:
         raise Misconfigured(
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
-            mend=refusal.mend,
+            mend=refusal.mend
+            if release.recorded
+            else "Write what the data call them, in the order of the head's rows: `labels` under [output] in release.toml.",
         ) from refusal  # fmt: skip
 
 

@@ -95,8 +95,9 @@ class TestLabels:
         project.suite("classification", draw("classification", 80, 11), ["accuracy"])
         names = '["BILLING", "POST", "ACCOUNT", "RETURNS"]'
         release(project.root, "other", "classification", f"[output]\nlabels = {names}\n")
-        with pytest.raises(Misconfigured, match="'POST'"):
+        with pytest.raises(Misconfigured, match="'POST'") as refusal:
             harness.run("s", candidate="other", parent="none")
+        assert "`labels` under [output]" in refusal.value.mend and "label_map" not in refusal.value.mend
 
     def test_outputs_are_taken_from_the_store_under_another_threshold_alone(self, project: Bench, monkeypatch) -> None:
         """Another way of decoding makes other outputs."""
