@@ -68,6 +68,8 @@ def replay_cases(release: Release, suite: Suite) -> Executed:
         found[case_id] = one
         if case_id not in cases:
             strangers.append(case_id)
+    if not found:
+        refuse(release.outputs, "no output", "an output for each case", "Record the outputs, or correct the path.")
     return Executed(
         outputs=tuple(_output(case, found.get(case.id)) for case in suite.cases),
         remarks=tuple(

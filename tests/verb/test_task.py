@@ -154,6 +154,13 @@ class TestClassification:
         found = harness.run("s", candidate="other", parent="good")
         assert bench.values(found) == bench.values(found, "parent")
 
+    def test_a_file_without_outputs_is_refused_by_its_name(self, bench: Bench) -> None:
+        gold, _ = classes(np.random.default_rng(4), 2.0)
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        bench.release("none", "logits", "logit", {})
+        with pytest.raises(Misconfigured, match=r"out\.jsonl: no output"):
+            harness.run("s", candidate="none", parent="none")
+
     def test_a_label_that_only_one_side_has(self, bench: Bench) -> None:
         """It is a class without gold: it takes predictions away, and both sides can still be exchanged."""
         gold, good = classes(np.random.default_rng(5), 2.0)
