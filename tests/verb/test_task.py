@@ -69,6 +69,10 @@ def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def predictions() -> list[tuple[object, ...]]:
+    return list(harness.sql("SELECT case_id, prediction FROM predictions ORDER BY case_id").rows)
+
+
 def classes(rng: np.random.Generator, quality: float) -> tuple[list[str], dict[str, dict[str, float]]]:
     """Gold labels, the rarest last, and logits that follow them by so much."""
     gold = [LABELS[i] for i in np.minimum(rng.geometric(0.6, N) - 1, 2)]
@@ -255,6 +259,15 @@ class TestMultilabel:
             "label_ranking_average_precision": sk.label_ranking_average_precision_score(gold, logits),
             "average_precision_macro": sk.average_precision_score(gold, logits, average="macro"),
         }, abs=1e-9)  # fmt: skip
+
+    def test_a_set_that_cannot_be_read_is_not_shown_as_an_empty_one(self, bench: Bench) -> None:
+        """Nor one of a case that has no gold."""
+        cases = [{"id": f"c{i}", "text": "t", "labels": None if i == 1 else ["A"]} for i in range(4)]
+        bench.suite("multilabel", cases, ["f1_micro"])
+        sets = {f"c{i}": {"A": [0.1, 0.9, 1.7, 0.9][i], "B": 0.1} for i in range(4)}
+        bench.release("a", "probabilities", "probability", sets)
+        harness.run("s", candidate="a", parent="none")
+        assert predictions() == [("c0", ""), ("c1", None), ("c2", None), ("c3", "A")]
 
 
 class TestNumbers:
@@ -519,6 +532,15 @@ class TestEntities:
         right = 2 * 80 - 1 - 2
         assert bench.values(found)["entity_f1"] == pytest.approx(2 * right / (right + 2 * 79))
         assert (found.counts.failed, found.decision.outcome) == (1, Outcome.FAIL)
+
+    def test_a_case_without_gold_shows_no_entities(self, bench: Bench) -> None:
+        """As if none had been found there."""
+        gold = [{**row, "tags": None if row["id"] == "c1" else row["tags"]} for row in self.cases()[:3]]
+        bench.suite("entity", gold, ["entity_f1"])
+        bench.release("a", "tags", "tags", {row["id"]: list(self.GOLD) for row in gold})
+        harness.run("s", candidate="a", parent="none")
+        found = "NAME: Ada Larkin; PLACE: Linden Heights"
+        assert predictions() == [("c0", found), ("c1", None), ("c2", found)]
 
     def test_one_systems_tags_give_conllevals_figures(self, bench: Bench, shared_data: Callable[[str], Path]) -> None:
         """1,287 sentences in columns, read strictly and as conlleval does; both stand beside the decided one."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.metric import entity
 from harness.metric.entity_table import KINDS, cut_offs, entity_errors, illegal_table, readings, type_table
-from harness.metric.form import Policy
+from harness.metric.form import Policy, scored
 from harness.metric.span import Span
 from harness.metric.tagged import Tagged, tagged, with_types
 from harness.metric.tagging import Reading
@@ -24,7 +24,7 @@ def judge_entities(asked: Asked, names: tuple[str, ...]) -> Judged:
     own = _tagged(asked, asked.policy.reading)
     outputs = with_types(own, asked.beyond)
     tokens = [each["tokens"] for each in asked.gold.inputs]
-    given = [None if tags is None else spans for tags, spans in zip(asked.said.tags, own.predicted, strict=True)]
+    given = [spans if ok else None for ok, spans in zip(scored(own.status), own.predicted, strict=True)]
     held = [None if tags is None else spans for tags, spans in zip(asked.gold.tags, own.gold, strict=True)]
     return Judged(
         contributions={

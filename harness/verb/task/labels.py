@@ -11,7 +11,7 @@ from harness.calibration.record import applied
 from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
 from harness.metric.classification import Classified
-from harness.metric.form import Policy
+from harness.metric.form import Policy, scored
 from harness.metric.label import ClassTable
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
@@ -52,7 +52,8 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
             for name, metric in parsed(names).items()
         },
         prediction=[
-            _set(outputs, row) if each else None for row, each in zip(outputs.predicted, _there(asked), strict=True)
+            _set(outputs, row) if each else None
+            for row, each in zip(outputs.predicted, scored(outputs.status), strict=True)
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
@@ -158,10 +159,6 @@ def _of_predicted(outputs: Classified) -> np.ndarray[tuple[int], np.dtype[np.flo
     at = np.maximum(outputs.predicted, 0)[:, None]
     found = np.take_along_axis(outputs.probabilities, at, axis=1)[:, 0]
     return np.where(outputs.predicted < 0, np.nan, found)
-
-
-def _there(asked: Asked) -> list[bool]:
-    return [each is not None for each in asked.said.scores]
 
 
 def _set(outputs: Multilabelled, row: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> str:
