@@ -166,7 +166,7 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
             mend=refusal.mend
             if release.recorded
-            else "Write what the data call them, in the order of the head's rows: `labels` under [output] in release.toml.",
+            else "Write the data's names, in the order of the head's rows, as `labels` under [output] in release.toml.",
         ) from refusal  # fmt: skip
 
 
