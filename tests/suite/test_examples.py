@@ -95,6 +95,8 @@ class TestGold:
             ("multilabel", {"labels": "A"}, "a list of texts"),
             ("regression", {"value": "3"}, "without quotes"),
             ("regression", {"value": True}, "a number"),
+            ("regression", {"value": -1e200}, "beyond 1e+40"),
+            ("similarity", {"value": 10**400}, "beyond 1e+40"),
             ("entity", {"tags": ["O"]}, "1 tags for 2 tokens"),
             ("answer", {"answers": [{"text": "here", "start": 7}]}, "stand where they are said to"),
             ("classification", {"label": ""}, "a blank label"),

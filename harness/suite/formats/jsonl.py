@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from harness.file.lines import Entry, JsonValue, read_objects, refuse, shown, text_of
+from harness.metric.form import LARGEST
 from harness.suite.case import Gold, GoldAnswer, Inputs
 from harness.suite.definition import Columns, Source
 from harness.suite.formats.example import (
@@ -102,10 +103,9 @@ def number_of(entry: Entry, key: str) -> float:
         refuse(
             entry.place, f"`{key}` is {shown(str(value))}", "a number, without quotes", f"Write `{key}` as a number."
         )
-    try:
-        return float(value)
-    except OverflowError:
-        refuse(entry.place, f"`{key}` is beyond what a float holds", "a number", f"Write `{key}` as a smaller number.")
+    if abs(value) > LARGEST:
+        refuse(entry.place, f"`{key}` is beyond {LARGEST:g}", "a number", f"Write `{key}` as a smaller number.")
+    return float(value)
 
 
 def _texts(entry: Entry, key: str) -> tuple[str, ...]:
