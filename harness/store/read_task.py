@@ -149,7 +149,7 @@ def predictions(connection: duckdb.DuckDBPyConnection, run: str) -> dict[tuple[s
     return {(side, case_id): prediction for side, case_id, prediction in rows}
 
 
-def _columns(rows: list[tuple[object, ...]], n: int) -> list[list]:  # type: ignore[type-arg]
+def _columns(rows: list[tuple[object, ...]], n: int) -> list[list[Any]]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(n)]
 
 

@@ -9,6 +9,7 @@ from harness.errors import HarnessError, Misconfigured, Tampered
 from harness.file.lines import listed
 from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
+from harness.metric.name import parse
 from harness.suite.case import Case, Suite
 from harness.suite.definition import RANKED, Role
 from harness.suite.formats.example import GOLD
@@ -162,6 +163,12 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
             )
     if all(rule.kind == "invariant" for rule in definition.rules):
         warnings.append("no headline or floor rule: nothing here demands that the candidate be any good")
+    warnings += [
+        f"rule {rule.id!r} holds {rule.metric} {rule.kind.replace('-', ' ')} {rule.value:g}, though "
+        f"{'higher' if parse(rule.metric).higher_is_better else 'lower'} is better"
+        for rule in definition.rules
+        if rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
+    ]
     roles: dict[Role, int] = {role: lock.roles.count(role) for role in ROLES if role in lock.roles}
     return SuiteReport(definition.name, lock.digest, len(suite.cases), roles, slices, tuple(warnings))
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import Leaked, Misconfigured, Tampered
 from harness.suite.case import Gold, GoldAnswer
-from harness.suite.freeze import freeze, open_frozen
+from harness.suite.freeze import freeze, open_frozen, report
 from harness.suite.load import load
 from harness.suite.lock import write_lock
 
@@ -235,3 +235,30 @@ class TestFreezing:
             load(cases("classification", GOOD["classification"], more=zero, metric="f1_macro"))
         with pytest.raises(Misconfigured, match="zero"):
             load(cases("regression", GOOD["regression"], more=zero))
+
+
+class TestDirection:
+    @pytest.mark.parametrize(
+        ("task", "kind", "told"),
+        [
+            ("classification", "at-least", False), ("classification", "at-most", True),
+            ("regression", "at-least", True), ("regression", "at-most", False), ("regression", "no-worse", False),
+        ],
+    )  # fmt: skip
+    def test_a_floor_under_a_loss_is_warned_of(self, cases: Cases, task: str, kind: str, told: bool) -> None:
+        """So is a ceiling over a score: what is bad enough passes either."""
+        folder = cases(task, GOOD[task])
+        path = folder / "suite.toml"
+        bound = "margin = 0.1" if kind == "no-worse" else "value = 0.1"
+        path.write_text(
+            path.read_text().replace('kind = "no-worse"', f'kind = "{kind}"').replace("margin = 0.1", bound)
+        )
+        suite = load(folder)
+        warnings = report(suite, freeze(suite, none)).warnings
+        assert any("is better" in warning for warning in warnings) is told
+
+    def test_an_answer_says_nothing_that_nobody_reads(self, cases: Cases) -> None:
+        """SQuAD's own key for the place, which another format has, would go unchecked."""
+        wrong = {**GOOD["answer"], "answers": [{"text": "here", "answer_start": 0}]}
+        with pytest.raises(Misconfigured, match="`text` and `start`"):
+            load(cases("answer", wrong))

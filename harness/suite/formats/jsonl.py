@@ -133,8 +133,14 @@ def _answers(entry: Entry, context: str) -> tuple[GoldAnswer, ...]:
 def _answer(entry: Entry, value: JsonValue, context: str) -> GoldAnswer:
     if isinstance(value, str):
         return placed(GoldAnswer(value), context, entry)
-    text, start = (value.get("text"), value.get("start")) if isinstance(value, dict) else (None, None)
-    if not isinstance(text, str) or isinstance(start, bool) or not isinstance(start, int | None):
+    held = value if isinstance(value, dict) else {}
+    text, start = held.get("text"), held.get("start")
+    if (
+        not isinstance(text, str)
+        or held.keys() - {"text", "start"}
+        or isinstance(start, bool)
+        or not isinstance(start, int | None)
+    ):
         refuse(
             entry.place, f"an answer {shown(str(value))}", "a text, or an object with `text` and `start`",
             'Write {"text": "…", "start": 17}.',

@@ -1,5 +1,6 @@
 """What a task's judge is given of one side, and what it gives back."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -93,6 +94,6 @@ def parsed(names: tuple[str, ...]) -> dict[str, MetricName]:
     return {name: parse(name) for name in names}
 
 
-def number(value: object) -> Cell:
+def number(value: float) -> Cell:
     """A number as a cell; None where it is none."""
-    return None if value is None or value != value else float(value)  # type: ignore[arg-type]
+    return None if math.isnan(value) else float(value)
