@@ -56,6 +56,11 @@ class SideName(StrEnum):
     parent = "parent"
 
 
+class OfName(StrEnum):
+    relevance = "relevance"
+    answerability = "answerability"
+
+
 class Export(StrEnum):
     trec = "trec"
     beir = "beir"
@@ -274,17 +279,21 @@ def sql(
 def calibrate(
     run: RunName,
     family: Annotated[
-        FamilyName, typer.Option(help="temperature, vector and matrix for classes; else for label sets.")
+        FamilyName, typer.Option(help="temperature, vector, matrix for classes; else for one score at a time.")
     ],
     save: Annotated[str | None, typer.Option(help="The file to write, beside release.toml, which names it.")] = None,
     side: Annotated[SideName, typer.Option(help="Whose scores.")] = SideName.candidate,
+    of: Annotated[
+        OfName | None,
+        typer.Option(help="Of rankings: relevance of judged documents (the default), or answerability by top score."),
+    ] = None,
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a map from a run's raw scores to probabilities, on its calibration cases alone."""
     from harness.verb.calibrate import calibrate as verb
 
-    found = verb(run, family=family.value, side=side.value, save=save, store=store)
+    found = verb(run, family=family.value, side=side.value, of=None if of is None else of.value, save=save, store=store)
     if as_json:
         _print_json(found.as_record())
         return

@@ -271,3 +271,9 @@ def _admit(definition: ReleaseDefinition, checks: tuple[Check, ...], refusal: Ha
     if refusal is not None:
         broken.insert(0, refused(refusal))
     raise not_admitted(f"release {definition.name}", broken, " ".join(dict.fromkeys(check.mend for check in broken)))
+
+
+def calibrator_text(release: Release) -> str | None:
+    """The calibrator beside a release, as it is written; None where it names none."""
+    said = release.definition.calibrator
+    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")

@@ -279,7 +279,8 @@ CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a
     policy    VARCHAR NOT NULL,
     candidate VARCHAR NOT NULL,
     parent    VARCHAR,
-    outcomes  VARCHAR NOT NULL
+    outcomes  VARCHAR NOT NULL,
+    parameters VARCHAR                    -- calibrator, threshold and abstention, as JSON; NULL where there are none
 );
 
 CREATE TABLE IF NOT EXISTS rules (

@@ -1,5 +1,6 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from harness.lifecycle.requirement import proven_scores, proven_state
 from harness.lifecycle.state import State, advance
 from harness.release.admit import Check, in_words, not_admitted
 from harness.release.manifest import Manifest
-from harness.release.open import Release, inspect_release, open_release
+from harness.release.open import Release, calibrator_text, inspect_release, open_release
 from harness.run.key import scores_key
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
@@ -122,9 +123,13 @@ def _calibrated(opened: Release) -> Iterator[Check]:
     if calibrator is None:
         return
     key = calibration_key(as_tuple(opened).graph)
+    fits = calibrator.fitted_under == key
+    told = json.loads(calibrator_text(opened) or "{}").get("release")
+    whose = f" (release {told!r})" if isinstance(told, str) else ""
     yield Check(
-        "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
-        f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
+        "calibrator-key", fits, f"fitted under {calibrator.fitted_under}{whose}",
+        f"the key of the scores of release {opened.name!r}, {key}",
+        "" if fits else f"Fit it on a run of {opened.name!r}: harness calibrate RUN --family {calibrator.family}.",
     )  # fmt: skip
 
 

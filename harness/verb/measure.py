@@ -1,6 +1,7 @@
 """From stored outputs to stored per-case values: what a metric says is read from the store, never from memory."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from harness.metric.name import parse
 from harness.metric.place import JudgedPlaces, place, tied_cases
 from harness.metric.ranking import case_values
 from harness.output.case import OutputStatus
+from harness.output.companion import Companion
 from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
@@ -62,6 +64,15 @@ def keep_values(
         "case_id": pa.array(np.tile(case_ids, len(kept)), pa.string()),
         "value": pa.array(numbers, pa.float64(), mask=np.isnan(numbers)),
         "status": pa.array([str(status) for each in kept.values() for status in each.status], pa.string()),
+    })  # fmt: skip
+
+
+def keep_companions(connection: Connection, run: str, side: str, told: Sequence[Companion]) -> None:
+    """The tables that stand beside one side's metrics."""
+    write.replace(connection, "companions", {"run": run, "side": side}, {
+        "position": np.arange(1, len(told) + 1),
+        "name": pa.array([each.name for each in told], pa.string()),
+        "content": pa.array([json.dumps(each.as_record(), ensure_ascii=False) for each in told], pa.string()),
     })  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.metric.label import match_labels
 from harness.output.answer import Answer
-from harness.release.open import DEFINITION, Release, open_release
+from harness.release.open import DEFINITION, Release, calibrator_text, open_release
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
@@ -168,12 +168,6 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
             if release.recorded
             else "Write the data's names, in the order of the head's rows, as `labels` under [output] in release.toml.",
         ) from refusal  # fmt: skip
-
-
-def calibrator_text(release: Release) -> str | None:
-    """The calibrator beside a release, as it is written; None where it names none."""
-    said = release.definition.calibrator
-    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")
 
 
 def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:

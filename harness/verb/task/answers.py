@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.calibration.record import applied_to_score
 from harness.metric import answer
 from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
 from harness.metric.answer_span import coverage, wrong_offsets
 from harness.metric.answer_text import TextRule
-from harness.metric.form import Ints
+from harness.metric.calibration import Sample
+from harness.metric.form import Floats, Ints
 from harness.metric.name import MetricName
 from harness.output.companion import Cell, Companion
+from harness.verb.task.calibration import reliability_companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 NONE = "(no answer)"
@@ -31,7 +34,7 @@ def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
         },
         prediction=[text or (NONE if status == "ok" else None) for text, status in said],
         gold=[None if each is None else " / ".join(each) or NONE for each in asked.gold.answers],
-        probability=np.full(len(outputs.case_ids), np.nan),
+        probability=_answerable(asked),
         companions=tuple(_companions(asked.promotion, next(iter(limits.values()), None))),
     )
 
@@ -47,6 +50,12 @@ def _answered(asked: Asked) -> Answered:
         null_score=asked.said.null_score,
         rule=TextRule(policy.articles, policy.punctuation, policy.cjk, policy.empty_answer),
     )
+
+
+def _answerable(asked: Asked) -> Floats:
+    """How likely there is an answer [n], by the release's calibrator of the gap between score and null score."""
+    gap = asked.said.score - asked.said.null_score
+    return np.full(len(gap), np.nan) if asked.calibrator is None else applied_to_score(asked.calibrator, gap)
 
 
 def _aim(metric: MetricName) -> answer.Aim | None:
@@ -82,6 +91,13 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
     yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
     if any(each is not None for each in asked.said.read):
         yield _coverage(asked)
+    if asked.calibrator is not None:
+        said = _answerable(asked)
+        held = np.array([np.nan if each is None else float(bool(each)) for each in asked.gold.answers])
+        there = np.isfinite(said + held)
+        if there.any():
+            of = "whether a question is answerable"
+            yield reliability_companion(Sample(said[there], held[there]), of, asked.calibrator.valid_for)
     contexts = [str(each["context"]) for each in asked.gold.inputs]
     wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
     if wrong:
