@@ -46,7 +46,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning, runtime and calibrator are JSON texts."""
+    """One row of `releases`; meaning, runtime, calibrator and threshold are JSON texts."""
 
     side: str
     release: str
@@ -57,6 +57,7 @@ class ReleaseRecord:
     meaning: str
     runtime: str
     calibrator: str | None = None
+    threshold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ CREATE TABLE IF NOT EXISTS releases (
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
     runtime     VARCHAR NOT NULL,         -- JSON
+    threshold   VARCHAR,                  -- the file that says on what its threshold was fitted
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 

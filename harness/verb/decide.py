@@ -31,7 +31,7 @@ from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
 from harness.verb.measure import Measured, judged_name, keep_companions, measure
 from harness.verb.measure_task import measure_task
-from harness.verb.parameter import calibrator_of, decision_parameters, in_words
+from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
 from harness.verb.task.calibration import ranked_companions
@@ -174,6 +174,7 @@ def _measured(
     suite = read.find_run(connection, run).suite_digest
     marks = read.case_marks(connection, suite)
     for side, each in releases.items():
+        threshold_of(each, lock, marks)
         calibrator = calibrator_of(each, lock, marks)
         told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
         keep_companions(connection, run, side, told)
@@ -243,6 +244,9 @@ def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseR
         calibrator = calibrator_of(release, lock, marks)
         if calibrator is not None:
             yield in_words(release, calibrator)
+        threshold = threshold_of(release, lock, marks)
+        if threshold is not None:
+            yield threshold_in_words(release, threshold)
 
 
 def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:

@@ -81,7 +81,9 @@ def metric_names(lock: Lock) -> tuple[str, ...]:
     named = lock.definition.metric_names
     judged = [judged_name(name, lock) for name in named] if lock.definition.task in RANKED else []
     right = lock.definition.metrics.right
-    return tuple(dict.fromkeys([*named, *judged, *([] if right is None else [right])]))
+    # What is right among the answered says nothing without how many these are.
+    beside = ["coverage"] if any(parse(name).base == "answered_accuracy" for name in named) else []
+    return tuple(dict.fromkeys([*named, *judged, *beside, *([] if right is None else [right])]))
 
 
 def judged_name(metric: str, lock: Lock) -> str:

@@ -17,7 +17,7 @@ from harness.store.read import ReleaseRecord, case_marks
 from harness.store.read_task import golds, said
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured, keep_companions, keep_values, metric_names, zero_for_missing
-from harness.verb.parameter import calibrator_of
+from harness.verb.parameter import calibrator_of, threshold_of
 from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
 from harness.verb.task.entities import judge_entities, types_of
@@ -43,6 +43,8 @@ def measure_task(
     the same classes, so that what one brings to a metric can be exchanged for what the other does.
     """
     gold, marks = golds(connection, suite_digest), case_marks(connection, suite_digest)
+    for release in releases.values():
+        threshold_of(release, lock, marks)
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
     ids = gold.case_ids.tolist()

@@ -8,6 +8,7 @@ from harness.calibration.record import CalibratorRecord, FittedOn, Of
 from harness.errors import Leaked, Misconfigured, NotAdmitted
 from harness.gate.exposure import Parameter
 from harness.identity import Json
+from harness.release.threshold import ThresholdRecord
 from harness.store.read import CaseMarks, ReleaseRecord
 from harness.suite.lock import Lock
 from harness.verb.calibration_cases import corpus_digest
@@ -98,6 +99,26 @@ def calibrator_of(release: ReleaseRecord, lock: Lock, marks: CaseMarks) -> Calib
             mend="Fit it again on a run over this corpus.",
         )  # fmt: skip
     return found
+
+
+def threshold_of(release: ReleaseRecord, lock: Lock, marks: CaseMarks) -> ThresholdRecord | None:
+    """The file that says on what a release's threshold was fitted; Leaked as `refuse_leaked`."""
+    if release.threshold is None:
+        return None
+    found = ThresholdRecord.model_validate_json(release.threshold)
+    fitted_on = FittedOn.model_validate(found.fitted_on.model_dump())
+    refuse_leaked(f"threshold of release {release.release!r}", fitted_on, marks, lock)
+    return found
+
+
+def threshold_in_words(release: ReleaseRecord, found: ThresholdRecord) -> str:
+    """What the decision says of it."""
+    on = found.fitted_on
+    what = "rule of abstention" if found.ground else "threshold"
+    return (
+        f"The {what} of {release.release} (by {found.rule}) was fitted on {on.n_cases or on.n} cases of the {on.role} "
+        f"role of {on.suite}."
+    )
 
 
 def in_words(release: ReleaseRecord, found: CalibratorRecord) -> str:

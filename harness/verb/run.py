@@ -13,7 +13,7 @@ from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.metric.label import match_labels
 from harness.output.answer import Answer
-from harness.release.open import DEFINITION, Release, calibrator_text, open_release
+from harness.release.open import DEFINITION, Release, calibrator_text, open_release, threshold_text
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
@@ -146,6 +146,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
+                "threshold": pa.array([threshold_text(release)], pa.string()),
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
     return run

@@ -1,11 +1,13 @@
 """Answers to questions, of which some may have none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from harness.calibration.record import applied_to_score
+from harness.errors import Misconfigured
 from harness.metric import answer
 from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
 from harness.metric.answer_span import coverage, wrong_offsets
@@ -66,6 +68,15 @@ def _aim(metric: MetricName) -> answer.Aim | None:
 
 
 def _limit(asked: Asked, outputs: Answered, aim: answer.Aim | None) -> float:
+    decided = asked.of("score", "decision")
+    if isinstance(decided, Mapping) and decided.get("ground") is not None:
+        if decided["ground"] != "gap":
+            raise Misconfigured(
+                "[decision] abstain", found=f"the ground {decided['ground']} of answers, which give no probability",
+                expected="gap", mend="Say below which gap between score and null score nothing is answered.",
+            )  # fmt: skip
+        # Null score minus score above a threshold is score minus null score below its opposite.
+        return -float(cast(float, decided["below"]))
     declared = asked.of("score", "threshold")
     if isinstance(declared, int | float):
         return float(declared)

@@ -50,7 +50,8 @@ def _chosen(asked: Asked) -> Chosen:
             applied_to_choices(asked.calibrator, each) if np.isfinite(each).all() else np.full(len(each), np.nan)
             for each in scores
         ]
-    return choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    found = choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    return replace(found, abstain=asked.abstain)
 
 
 def _best(outputs: Chosen, case: int) -> int:
