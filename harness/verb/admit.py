@@ -186,6 +186,7 @@ def _proofs(opened: Release) -> Iterator[Check]:
     from harness.candidate.head_parity import head_parity, provable
     from harness.candidate.load import LOADERS
     from harness.candidate.probe import probe_texts
+    from harness.candidate.prompt_room import head_prompt_room
 
     yield from _markers(opened)
     if opened.definition.interaction in LOADERS and not opened.cannot_run:
@@ -193,6 +194,7 @@ def _proofs(opened: Release) -> Iterator[Check]:
     elif opened.model_folder is not None and provable(opened.manifest):
         [tower] = opened.manifest.meaning.towers.values()
         yield _parity(head_parity(opened.model_folder, opened.manifest, probe_texts(tower.input.max_length)))
+        yield head_prompt_room(opened.model_folder, tower)
     else:
         yield Check(
             "parity", False, f"not proven: this version has no reference for {opened.cannot_run or 'it'}",
@@ -219,12 +221,17 @@ def _encoder(opened: Release) -> Iterator[Check]:
     from harness.candidate.backend import backed
     from harness.candidate.load import load
     from harness.candidate.parity import Parity
+    from harness.candidate.prompt_room import prompt_room
     from harness.candidate.prove import proofs
 
     prompts = opened.prompts_for()
     if prompts is None:
         return
     encoder = load(opened, prompts)
+    room = prompt_room(opened, encoder)
+    yield room
+    if not room.ok:
+        return
     if opened.backend is not None:
         checks = list(_backend(opened, encoder))
         yield from checks
