@@ -13,7 +13,7 @@ from harness.release.open import Release
 
 def prompt_room(release: Release, encoder: Encoder) -> Check:
     """Of a release with sides: its usual prompts, and those of each suite that it names."""
-    return _check(_filled(release, encoder), "Shorten the prompt in [prompts] of release.toml, or raise its max_length.")
+    return _check(_filled(release, encoder), "Shorten the prompt in [prompts] of release.toml, or raise max_length.")
 
 
 def head_prompt_room(folder: Path, tower: Tower) -> Check:
