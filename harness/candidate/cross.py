@@ -34,6 +34,7 @@ class PairEncoder:
     raw numbers of a pair.
     """
 
+    side = "pair"
     batch_tokens: int | None = None
 
     def __init__(
