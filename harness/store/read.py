@@ -45,7 +45,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning, runtime and calibrator are JSON texts."""
+    """One row of `releases`; meaning, parts, runtime and calibrator are JSON texts."""
 
     side: str
     release: str
@@ -54,6 +54,7 @@ class ReleaseRecord:
     output_key: str
     interaction: str
     meaning: str
+    parts: str
     runtime: str
     calibrator: str | None = None
 

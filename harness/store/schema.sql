@@ -103,6 +103,7 @@ CREATE TABLE IF NOT EXISTS releases (
     output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
+    parts       VARCHAR NOT NULL,         -- JSON: by role, the meanings of the releases that it is made of
     runtime     VARCHAR NOT NULL,         -- JSON
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );

@@ -145,6 +145,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "output_key": [keys[side]],
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
+                "parts": [json.dumps({role: dict(each.meaning) for role, each in release.members.items()})],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
