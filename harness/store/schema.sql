@@ -242,6 +242,19 @@ CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found
     detail VARCHAR NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS training_leaks ( -- cases whose text stands in a file that a release was trained on
+    run        VARCHAR NOT NULL,
+    side       VARCHAR NOT NULL,
+    case_id    VARCHAR NOT NULL,
+    role       VARCHAR NOT NULL,
+    file       VARCHAR NOT NULL,
+    line       BIGINT  NOT NULL,
+    how        VARCHAR NOT NULL,          -- equal | within | near
+    similarity DOUBLE  NOT NULL,
+    finding    VARCHAR NOT NULL,
+    waived     VARCHAR                    -- the reason for which it may stand
+);
+
 CREATE TABLE IF NOT EXISTS case_metrics (
     run     VARCHAR NOT NULL,
     side    VARCHAR NOT NULL,

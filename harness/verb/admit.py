@@ -184,6 +184,7 @@ def _proofs(opened: Release) -> Iterator[Check]:
     if opened.recorded is not None:
         return
     from harness.candidate.head_parity import head_parity, provable
+    from harness.candidate.head_window_parity import head_window_parity
     from harness.candidate.load import LOADERS
     from harness.candidate.probe import probe_texts
     from harness.candidate.prompt_room import head_prompt_room
@@ -193,7 +194,11 @@ def _proofs(opened: Release) -> Iterator[Check]:
         yield from _encoder(opened)
     elif opened.model_folder is not None and provable(opened.manifest):
         [tower] = opened.manifest.meaning.towers.values()
-        yield _parity(head_parity(opened.model_folder, opened.manifest, probe_texts(tower.input.max_length)))
+        texts = probe_texts(tower.input.max_length)
+        yield _parity(head_parity(opened.model_folder, opened.manifest, texts))
+        joined = None if opened.cannot_run or opened.unranked else head_window_parity(opened, texts)
+        if joined is not None:
+            yield _parity(joined)
         yield head_prompt_room(opened.model_folder, tower)
     else:
         yield Check(

@@ -20,9 +20,10 @@ from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id, scores_key
 from harness.run.output import Executed
-from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
+from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite, record_trained
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
+from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
 from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
@@ -64,10 +65,13 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
     require_fit(sides, frozen.lock.definition)
     for release in sides.values():
         require_admitted(release)
+    seen = _trained(frozen, sides)
     run = _begin(place, frozen, sides)
     _outputs(place, run, sides, frozen, kept)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
+        for side, found in seen.items():
+            record_trained(connection, run, side, found)
     with doing("measuring and deciding"):
         decide_run(place, run, frozen_at, frozen.lock)
     if "parent" in sides:
@@ -112,6 +116,15 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
             mend="There is nothing to decide: release.toml and files say the same.",
         )
     return {"candidate": mine, "parent": other}
+
+
+def _trained(frozen: FrozenSuite, sides: Mapping[str, Release]) -> dict[str, tuple[Trained, ...]]:
+    """Cases that either side was trained on. Raises Leaked for promotion cases of the candidate's: that its parent saw
+    them only holds it to more, and is told.
+    """
+    found = {side: trained(frozen.suite, release.name, release.training_files) for side, release in sides.items()}
+    refuse_trained(frozen.suite, sides["candidate"].name, found["candidate"])
+    return found
 
 
 def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> str:

@@ -15,6 +15,8 @@ from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tok
 from harness.release.folder import ModelFolder, damaged, incomplete
 
 USUAL_OWNER = "largest-context"
+# Of two texts the one that is long: a document or context behind its query, or the context before each choice.
+WINDOWED: Mapping[str, str] = {"pair": "second", "choices": "first"}
 SETTINGS = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -156,16 +158,18 @@ def input_of(
         "prompts": prompts,
         "suite_prompts": suite_prompts,
         "template": Told(template, DERIVED),
-        "window": Told(None, DERIVED) if filled else _window(backbone.definition.input.window),
+        "window": Told(None, DERIVED) if filled else _window(backbone.definition.input.window, template),
     }
 
 
-def _window(said: Window | None) -> Tree:
+def _window(said: Window | None, template: str) -> Tree:
     if said is None:
         return Told(None, DECLARED)
     found: dict[str, Tree] = {name: Told(value, DECLARED) for name, value in said.model_dump().items()}
     if said.aggregation == "rows" and said.owner is None:
         found["owner"] = Told(USUAL_OWNER, DERIVED)
+    if said.text is None and template in WINDOWED:
+        found["text"] = Told(WINDOWED[template], DERIVED)
     return found
 
 
