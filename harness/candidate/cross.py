@@ -41,6 +41,7 @@ class PairEncoder:
     raw numbers of a pair. `window`: how a longer document is read, None where both texts are cut.
     """
 
+    side = "pair"
     batch_tokens: int | None = None
 
     def __init__(

@@ -56,6 +56,7 @@ class HeadModel:
     without padding. `max_length` in tokens of all that is read at once, special ones included.
     """
 
+    side = "text"
     batch_tokens: int | None = None
 
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:

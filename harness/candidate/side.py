@@ -144,13 +144,14 @@ class SideEncoder(ABC):
         max_length: int,
         widest: int,
         keys: Keys,
+        side: Side,
         batch_tokens: int | None = None,
         task: Side | None = None,
         window: Window | None = None,
     ) -> None:
         self.modules, self.tokenizer, self.folder = list(modules), tokenizer, folder
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
-        self.widest, self.batch_tokens = widest, batch_tokens
+        self.side, self.widest, self.batch_tokens = side, widest, batch_tokens
         self._task, self.window = task, window
         if window is not None:
             self.max_length = window.size

@@ -90,7 +90,6 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
         tower, prompt = sides_of(meaning)[side], prompts.of(side)
         _hold(release, tower, model, modules)
         room_for_text(release.name, tower.input.max_length, modules[0].tokenizer)
-        [head] = tower.readout.projections
         sides[side] = SparseSide(
             modules,
             modules[0].tokenizer,
@@ -99,7 +98,8 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
             width=meaning.output.dimension,
             max_length=tower.input.max_length,
             widest=positions(modules[0].model.config),
-            keys=keys(release, side, prompt, head.model_dump(mode="json", exclude={"activation"})),
+            keys=keys(release, side, prompt),
+            side=side,
             window=tower.input.window,
             batch_tokens=max(1, LOGITS[device()] // meaning.output.dimension),
             keep=tower.readout.max_active_dims,

@@ -10,12 +10,15 @@ from harness.output.answer import Answer
 from harness.release.difference import Stated, difference
 from harness.release.manifest import Meaning, Runtime
 from harness.report.content import Content, MeaningChange, SliceInfo
+from harness.report.duration import FILE as TIME
+from harness.report.duration import duration
 from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import account, read, read_task
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
+from harness.verb.duration import durations
 from harness.verb.measure import metric_names
 from harness.verb.place import Place, find_place
 
@@ -35,7 +38,10 @@ LIMITS = (
 
 
 def report(run: str, *, store: str | None = None) -> Answer:
-    """Writes reports/RUN again: index.html, report.md, junit.xml. Raises NotFound for a run that isn't there."""
+    """Writes reports/RUN again: index.html, report.md, junit.xml, time.md.
+
+    Raises NotFound for a run that isn't there.
+    """
     place = find_place(store=store)
     found = answer(place, run)
     write_report(place, found)
@@ -49,6 +55,8 @@ def write_report(place: Place, found: Answer) -> None:
         (part / "index.html").write_text(html(told), encoding="utf-8", newline="\n")
         (part / "report.md").write_text(markdown(told), encoding="utf-8", newline="\n")
         (part / "junit.xml").write_text(junit(told), encoding="utf-8", newline="\n")
+        # Beside the others, for it follows a clock and they do not.
+        (part / TIME).write_text(duration(durations(place, found)), encoding="utf-8", newline="\n")
         queue = _judging_queue(place, found)
         if queue:
             (part / "judging-queue.jsonl").write_text(queue, encoding="utf-8", newline="\n")

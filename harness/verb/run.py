@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from harness import __version__
+from harness.candidate.passes import listening
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.metric.label import match_labels
@@ -26,6 +27,7 @@ from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
 from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
+from harness.verb.duration import keep_passes, keep_plan
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
@@ -72,6 +74,8 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
             record_trained(connection, run, side, found)
     with doing("measuring and deciding"):
         decide_run(place, run, frozen_at, frozen.lock)
+    if "parent" in sides:
+        keep_plan(place, run, sides["parent"], sides["candidate"])
     return conclude_run(place, run, bundling=True)
 
 
@@ -202,7 +206,7 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
         return
     started = time.perf_counter()
     names = " and ".join(release.name for release in todo.values())
-    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
+    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"), listening() as heard:
         executed = execute(todo, frozen, kept)
     for side, release in todo.items():
         _match_labels(release, executed[side], frozen)
@@ -210,3 +214,4 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     for side, release in todo.items():
         with place.store.writing() as connection:
             record_outputs(connection, run, side, release.name, executed[side], seconds)
+    keep_passes(place, run, heard, todo)
