@@ -12,7 +12,7 @@ from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
-from harness.metric.label import ClassTable
+from harness.metric.label import ClassTable, explained
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
@@ -70,6 +70,7 @@ def _classified(asked: Asked) -> Classified:
         asked.said.labels,
         asked.said.status,
         kind=_kind(asked),
+        label_map=explained(asked.labels, asked.said.labels),
     )
 
 
@@ -84,6 +85,7 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         asked.said.status,
         kind=_kind(asked),
         thresholds=_limits(asked),
+        label_map=explained(asked.labels, own),
     )
 
 
