@@ -231,6 +231,14 @@ class Runtime(BaseModel):
     export: Text | None = None
 
 
+class DeclaredTraining(Training):
+    """As in the manifest, and the `files` that were trained on, from the release folder: where they lie is no part of
+    what the release means.
+    """
+
+    files: Annotated[list[Text], Field(default_factory=list)]
+
+
 class Rollback(BaseModel):
     model_config = Strict
 
@@ -330,7 +338,7 @@ class ReleaseDefinition(BaseModel):
     late: Late | None = None
     output: Output = Output()
     score: Score = Score()
-    training: Training | None = None
+    training: DeclaredTraining | None = None
     runtime: Runtime = Runtime()
     calibrator: CalibratorFile | None = None
     rollback: Rollback | None = None

@@ -21,7 +21,7 @@ from harness.suite.formats.collection import Collection, DataFiles, JudgementRow
 from harness.suite.formats.example import CaseTask, ExampleFiles
 from harness.suite.identifier import near_equal, near_equal_warnings
 from harness.suite.policy import check
-from harness.suite.role import assign_groups, assign_roles, check_groups, group_warnings
+from harness.suite.role import assign_groups, assign_roles, check_groups, check_windows, group_warnings, places
 
 DEFINITION = "suite.toml"
 # Of a corpus with queries, and of cases by themselves.
@@ -131,6 +131,7 @@ def _assembled(
     roles = assign_roles(queries, kept, judgements, policy, folder / definition.source.path)
     groups = assign_groups(queries, kept, policy)
     check_groups(queries, roles, groups)
+    check_windows(queries, kept, policy)
     cases = tuple(
         Case(query.id, query.text, role, group, query.id in answerable, row)
         for query, role, group, row in zip(queries, roles, groups, kept, strict=True)
@@ -172,6 +173,7 @@ def _assembled(
         warnings=tuple(warnings),
         candidates=None if given is None else given.by_case,
         revision=read.revision,
+        places=places(folder, queries),
     )
 
 
