@@ -334,7 +334,7 @@ class TestNumbers:
         cases = [
             {
                 "id": f"c{i}",
-                "text_a": "a",
+                "text_a": f"a {i}",
                 "text_b": "b",
                 "value": int(gold[i]),
                 "split": "calibration" if i < 40 else "promotion",
@@ -434,7 +434,7 @@ class TestAnswers:
         difference = np.where(answerable, -1.0, 1.0) + rng.normal(0, 0.8, N)
         cases = [
             {
-                "id": f"c{i}", "question": "q", "context": "It is here.",
+                "id": f"c{i}", "question": f"q {i}", "context": f"It is here, {i}.",
                 "answers": ["The here!"] if answerable[i] else [],
                 "split": "calibration" if i < 40 else "promotion",
             }
