@@ -36,7 +36,7 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
         flags={"tied": outputs.tied},
-        companions=_class_companions(asked, _classified(asked.promotion)),
+        companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
     )
 
 
@@ -58,7 +58,7 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        companions=_set_companions(_multilabelled(asked.promotion)),
+        companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
 
