@@ -12,7 +12,7 @@ from harness import __version__
 from harness.candidate.passes import listening
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
-from harness.metric.label import match_labels
+from harness.metric.label import explained, match_labels
 from harness.output.answer import Answer
 from harness.release.open import DEFINITION, Release, open_release
 from harness.run.cache import Cache
@@ -177,8 +177,10 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
         own = tuple(dict.fromkeys(tag.partition("-")[2] for tag in tags if "-" in tag))
     if labels is None or not own:
         return
+    # Whoever names a head's rows in release.toml says what they mean, also where the data use such names.
+    declared = explained(labels, own) if release.definition.output.labels else {}
     try:
-        match_labels(labels, own, executed.named)
+        match_labels(labels, own, {**declared, **executed.named})
     except Misconfigured as refusal:
         raise Misconfigured(
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,

@@ -12,7 +12,7 @@ from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
-from harness.metric.label import ClassTable
+from harness.metric.label import ClassTable, explained
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
@@ -36,7 +36,7 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
         flags={"tied": outputs.tied},
-        companions=_class_companions(asked, _classified(asked.promotion)),
+        companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
     )
 
 
@@ -58,7 +58,7 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        companions=_set_companions(_multilabelled(asked.promotion)),
+        companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
 
@@ -71,6 +71,7 @@ def _classified(asked: Asked) -> Classified:
         asked.said.labels,
         asked.said.status,
         kind=_kind(asked),
+        label_map=explained(asked.labels, asked.said.labels),
     )
 
 
@@ -85,6 +86,7 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         asked.said.status,
         kind=_kind(asked),
         thresholds=_limits(asked),
+        label_map=explained(asked.labels, own),
     )
 
 
