@@ -53,8 +53,8 @@ class LateSide(SideEncoder):
     """One side of a late interaction. A text of which no row counts has failed."""
 
     def __init__(self, *arguments: Any, side: Side, filling: Filling | None, **options: Any) -> None:
-        super().__init__(*arguments, task=side, **options)
-        self.side, self.filling = side, filling
+        super().__init__(*arguments, side=side, task=side, **options)
+        self.filling = filling
 
     def tokenise(self, texts: Sequence[str], prompt: str | None = None, limit: int | None = None) -> list[Tokens]:
         found = super().tokenise(texts, prompt, limit)

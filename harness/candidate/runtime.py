@@ -1,9 +1,11 @@
 """What computes: the device, the threads, and how the libraries are made to behave."""
 
 import os
+import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 from harness.identity import Json
@@ -48,6 +50,35 @@ def go_quiet() -> None:
 
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
+
+
+def threads() -> int:
+    """Batches that are computed side by side."""
+    import torch
+
+    return torch.get_num_threads() if device() == "cpu" else 1
+
+
+def wait_for_device() -> None:
+    """Until what was asked of it is done, for it computes while the caller goes on."""
+    if device() == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def machine() -> str:
+    """What computes here, in words: processor and how many of them, by no host's name."""
+    import torch
+
+    if device() == "cuda":
+        return str(torch.cuda.get_device_name())
+    names = []
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    return f"{name or 'an unknown processor'}, {os.cpu_count() or 1} of them seen, {platform.system()}"
 
 
 @contextmanager

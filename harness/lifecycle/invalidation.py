@@ -224,15 +224,22 @@ def _re_encoded(state: NamespaceState, states: Sequence[NamespaceState], items: 
     )
 
 
-def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
-    """Out of which namespace the successor is made."""
+def made_from(state: NamespaceState, states: Sequence[NamespaceState]) -> NamespaceState | None:
+    """The deployed namespace out of which another's successor is made; None where it is made of the texts."""
     before = ORDER.index(_kind(state)) - 1
     for other in states:
         upstream = ORDER.index(_kind(other)) == before and other.namespace.kind != "baseline"
         if upstream and other.namespace.side == state.namespace.side:
-            kept = other.state is Reuse.REUSABLE
-            return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
-    return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
+            return other
+    return None
+
+
+def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
+    other = made_from(state, states)
+    if other is None:
+        return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
+    kept = other.state is Reuse.REUSABLE
+    return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
 
 
 def _release(states: Sequence[NamespaceState], parent: SemanticTuple, candidate: SemanticTuple) -> Iterator[Action]:

@@ -224,10 +224,13 @@ def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _name(written: str) -> str:
-    """A name or ID as code, where nobody is mentioned and nothing linked."""
+def code(written: str) -> str:
+    """A name, ID or command as code, where nobody is mentioned and nothing linked."""
     shown = text.clipped(written, text.LONGEST_NAME)
     return f"`{shown}`" if _CODE.fullmatch(shown) else f"<code>{_entities(shown)}</code>"
+
+
+_name = code
 
 
 def _words(written: str, longest: int) -> str:

@@ -94,6 +94,32 @@ CREATE TABLE IF NOT EXISTS steps (        -- a step stands here once all it writ
     seconds DOUBLE
 );
 
+CREATE TABLE IF NOT EXISTS passes (       -- what texts took on their way through a model: clocks, in nothing that is digested
+    run         VARCHAR   NOT NULL,
+    pass_key    VARCHAR   NOT NULL,       -- of the contextual rows and of what computes them
+    side        VARCHAR   NOT NULL,       -- of the texts: query | document | pair | text
+    measured_at TIMESTAMP NOT NULL,
+    texts       BIGINT    NOT NULL,       -- that were computed; what lay in the cache is left out
+    tokens      BIGINT    NOT NULL,       -- theirs, special ones included, padding left out
+    seconds     DOUBLE    NOT NULL,       -- of the forward passes alone, by the wall
+    threads     BIGINT    NOT NULL,
+    backend     VARCHAR   NOT NULL,
+    machine     VARCHAR   NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS plans (        -- those actions of the invalidation plan, as it was after the run, that encode
+    run       VARCHAR NOT NULL,
+    position  BIGINT  NOT NULL,           -- among all actions of the plan, from 1
+    action    VARCHAR NOT NULL,
+    namespace VARCHAR NOT NULL,
+    made_from VARCHAR,                    -- the namespace whose rows it is made of; NULL where the texts are read
+    pass_key  VARCHAR,                    -- as in `passes`; NULL where no model of the candidate reads the texts
+    side      VARCHAR,
+    items     BIGINT,
+    of_items  BIGINT,
+    tokens    BIGINT
+);
+
 CREATE TABLE IF NOT EXISTS releases (
     run         VARCHAR NOT NULL,
     side        VARCHAR NOT NULL,         -- candidate | parent
@@ -103,6 +129,7 @@ CREATE TABLE IF NOT EXISTS releases (
     output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
+    parts       VARCHAR NOT NULL,         -- JSON: by role, the meanings of the releases that it is made of
     runtime     VARCHAR NOT NULL,         -- JSON
     threshold   VARCHAR,                  -- the file that says on what its threshold was fitted
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
@@ -214,6 +241,19 @@ CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found
     kind   VARCHAR NOT NULL,
     count  BIGINT  NOT NULL,
     detail VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS training_leaks ( -- cases whose text stands in a file that a release was trained on
+    run        VARCHAR NOT NULL,
+    side       VARCHAR NOT NULL,
+    case_id    VARCHAR NOT NULL,
+    role       VARCHAR NOT NULL,
+    file       VARCHAR NOT NULL,
+    line       BIGINT  NOT NULL,
+    how        VARCHAR NOT NULL,          -- equal | within | near
+    similarity DOUBLE  NOT NULL,
+    finding    VARCHAR NOT NULL,
+    waived     VARCHAR                    -- the reason for which it may stand
 );
 
 CREATE TABLE IF NOT EXISTS case_metrics (

@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from harness import __version__
+from harness.candidate.passes import listening
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
-from harness.metric.label import match_labels
+from harness.metric.label import explained, match_labels
 from harness.output.answer import Answer
 from harness.release.open import DEFINITION, Release, calibrator_text, open_release, threshold_text
 from harness.run.cache import Cache
@@ -19,12 +20,14 @@ from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id, scores_key
 from harness.run.output import Executed
-from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
+from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite, record_trained
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
+from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
 from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
+from harness.verb.duration import keep_passes, keep_plan
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
@@ -62,12 +65,17 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
     require_fit(sides, frozen.lock.definition)
     for release in sides.values():
         require_admitted(release)
+    seen = _trained(frozen, sides)
     run = _begin(place, frozen, sides)
     _outputs(place, run, sides, frozen, kept)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
+        for side, found in seen.items():
+            record_trained(connection, run, side, found)
     with doing("measuring and deciding"):
         decide_run(place, run, frozen_at, frozen.lock)
+    if "parent" in sides:
+        keep_plan(place, run, sides["parent"], sides["candidate"])
     return conclude_run(place, run, bundling=True)
 
 
@@ -110,6 +118,15 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
     return {"candidate": mine, "parent": other}
 
 
+def _trained(frozen: FrozenSuite, sides: Mapping[str, Release]) -> dict[str, tuple[Trained, ...]]:
+    """Cases that either side was trained on. Raises Leaked for promotion cases of the candidate's: that its parent saw
+    them only holds it to more, and is told.
+    """
+    found = {side: trained(frozen.suite, release.name, release.training_files) for side, release in sides.items()}
+    refuse_trained(frozen.suite, sides["candidate"].name, found["candidate"])
+    return found
+
+
 def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> str:
     """Enters the run with its releases; the same inputs give the same run."""
     lock = frozen.lock
@@ -145,6 +162,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "output_key": [keys[side]],
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
+                "parts": [json.dumps({role: dict(each.meaning) for role, each in release.members.items()})],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
                 "threshold": pa.array([threshold_text(release)], pa.string()),
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
@@ -160,8 +178,10 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
         own = tuple(dict.fromkeys(tag.partition("-")[2] for tag in tags if "-" in tag))
     if labels is None or not own:
         return
+    # Whoever names a head's rows in release.toml says what they mean, also where the data use such names.
+    declared = explained(labels, own) if release.definition.output.labels else {}
     try:
-        match_labels(labels, own, executed.named)
+        match_labels(labels, own, {**declared, **executed.named})
     except Misconfigured as refusal:
         raise Misconfigured(
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
@@ -183,7 +203,7 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
         return
     started = time.perf_counter()
     names = " and ".join(release.name for release in todo.values())
-    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
+    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"), listening() as heard:
         executed = execute(todo, frozen, kept)
     for side, release in todo.items():
         _match_labels(release, executed[side], frozen)
@@ -191,3 +211,4 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     for side, release in todo.items():
         with place.store.writing() as connection:
             record_outputs(connection, run, side, release.name, executed[side], seconds)
+    keep_passes(place, run, heard, todo)

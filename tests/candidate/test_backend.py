@@ -35,7 +35,7 @@ def graph(tiny, tmp_path_factory):
     model = SentenceTransformer(str(tiny), device="cpu", local_files_only=True).eval()
     side = PooledSide(
         list(model.children()), model.tokenizer, folder=tiny, prompt="", width=32, max_length=48, widest=48,
-        keys=Keys("", "", ""), include_prompt=True, truncate_dim=None,
+        keys=Keys("", "", ""), side="document", include_prompt=True, truncate_dim=None,
     )  # fmt: skip
     file = tmp_path_factory.mktemp("graph") / "both.onnx"
     export_rows(side, file, None)

@@ -39,7 +39,8 @@ class TestDefaults:
         """What a suite leaves out is as documented."""
         definition = read_definition(write())
         assert definition.cases.model_dump() == {
-            "role": None, "group": None, "unjudged": "refuse", "dangling": "refuse", "missing": "undecided",
+            "role": None, "group": None, "window_parent": None, "unjudged": "refuse",
+            "dangling": "refuse", "missing": "undecided",
         }  # fmt: skip
         assert definition.ranking.model_dump() == {
             "depth": 100, "ties": "expected", "self_match": "keep", "no_relevant": "not-applicable", "grid": 1e-6,

@@ -13,7 +13,7 @@ from harness.metric import classification, multilabel
 from harness.metric.calibration import NEVER, Forecasts
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
-from harness.metric.label import ClassTable
+from harness.metric.label import ClassTable, explained
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
@@ -37,7 +37,7 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
         flags={"tied": outputs.tied} | _abstained(classification.forecasts(outputs)),
-        companions=_class_companions(asked, _classified(asked.promotion)),
+        companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
     )
 
 
@@ -60,7 +60,7 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
         flags=_abstained(multilabel.forecasts(outputs)),
-        companions=_set_companions(_multilabelled(asked.promotion)),
+        companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
 
@@ -73,6 +73,7 @@ def _classified(asked: Asked) -> Classified:
         asked.said.labels,
         asked.said.status,
         kind=_kind(asked),
+        label_map=explained(asked.labels, asked.said.labels),
     )
     return replace(_by_threshold(asked, found), abstain=asked.abstain)
 
@@ -110,6 +111,7 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         asked.said.status,
         kind=_kind(asked),
         thresholds=_limits(asked),
+        label_map=explained(asked.labels, own),
     )
     return replace(found, abstain=asked.abstain)
 
