@@ -1,7 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +33,7 @@ from harness.verb.measure import Measured, judged_name, measure
 from harness.verb.measure_task import measure_task
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
+from harness.verb.slices import fix_slices
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
 
@@ -113,12 +114,13 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
-        sides = _measured(connection, run, releases, lock)
+        members = fix_slices(connection, run, lock)
+        sides = _measured(connection, run, releases, lock, members)
         promotion = cases.roles == "promotion"
         population = Population.of(
             cases.case_ids[promotion],
             cases.groups[promotion],
-            {each.name: set(lock.slices[each.name]) for each in lock.definition.slices},
+            {name: set(ids) for name, ids in members.items()},
         )
         seeds = np.random.default_rng(lock.definition.uncertainty.seed).spawn(2)
         cells = scoreboard(
@@ -162,10 +164,14 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
 
 
 def _measured(
-    connection: Connection, run: str, releases: dict[str, read.ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    releases: dict[str, read.ReleaseRecord],
+    lock: Lock,
+    members: Mapping[str, Collection[str]],
 ) -> dict[str, Measured]:
     if lock.definition.task not in RANKED:
-        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
+        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock, members)
     return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
@@ -175,10 +181,10 @@ def _policy(lock: Lock) -> Policy:
     return Policy(
         rules=tuple(definition.rules),
         guards=definition.guards,
-        guarded=definition.guarded_slices,
+        guarded=lock.guarded,
         uncertainty=definition.uncertainty,
-        critical=frozenset(each.name for each in definition.slices if each.critical),
-        min_support={each.name: each.min_support for each in definition.slices},
+        critical=frozenset(each.name for each in lock.declared if each.critical),
+        min_support={each.name: each.min_support for each in lock.declared},
         missing=definition.cases.missing,
         max_judged_gap=definition.ranking.max_judged_gap,
         budget=definition.budget.promotion_reads,
@@ -211,9 +217,10 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
-        guards = len(lock.definition.guarded_slices) * len(
-            lock.definition.guards.metrics if lock.definition.guards else []
-        )
+        guards = len(lock.guarded) * len(lock.definition.guards.metrics if lock.definition.guards else [])
+        at_run = [each.name for each in lock.declared if each.from_parent]
+        if at_run:
+            remarks.append(f"No parent, so no case in what only it fixes: {', '.join(at_run)}.")
         remarks.append(f"No parent, so no bundle; not judged: no-worse rules {left}, guards {guards}.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")

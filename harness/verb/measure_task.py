@@ -1,7 +1,7 @@
 """From a task's stored outputs to its stored values, predictions and companions."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -39,7 +39,12 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
 
 
 def measure_task(
-    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    suite_digest: str,
+    releases: Mapping[str, ReleaseRecord],
+    lock: Lock,
+    members: Mapping[str, Collection[str]],
 ) -> dict[str, Measured]:
     """Reads what every side said, computes every metric that the suite names, and stores it. Sides are measured over
     the same classes, so that what one brings to a metric can be exchanged for what the other does.
@@ -48,9 +53,9 @@ def measure_task(
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
     ids = gold.case_ids.tolist()
-    within = {name: set(members) for name, members in lock.slices.items()}
+    within = {name: set(found) for name, found in members.items()}
     slices = {"all": np.ones(len(ids), dtype=bool)} | {
-        name: np.array([case in members for case in ids], dtype=bool) for name, members in within.items()
+        name: np.array([case in found for case in ids], dtype=bool) for name, found in within.items()
     }
     every = {
         side: Asked(
