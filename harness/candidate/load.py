@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 
 from harness.candidate.backend import backed
 from harness.candidate.bi import load_bi
+from harness.candidate.cross import PairEncoder, load_cross
 from harness.candidate.encoder import Encoder
+from harness.candidate.head import HeadModel, load_head
 from harness.candidate.late import load_late
 from harness.candidate.sparse import load_sparse
 from harness.errors import Misconfigured
@@ -34,3 +36,18 @@ def load(release: Release, prompts: Prompts) -> Encoder:
 def load_to_run(release: Release, prompts: Prompts) -> Encoder:
     """As `load`, with the rows from the release's backend. Raises NotAdmitted for one that isn't proven."""
     return backed(release, load(release, prompts))
+
+
+def load_numbers(release: Release) -> PairEncoder | HeadModel:
+    """What gives numbers of pairs or of texts, all of it in torch. Raises as `load_cross` and `load_head` do."""
+    return load_cross(release) if release.definition.interaction == "cross" else load_head(release)
+
+
+def load_cross_to_run(release: Release) -> PairEncoder:
+    """As `load_cross`, with the numbers from the release's backend. Raises NotAdmitted for one that isn't proven."""
+    return backed(release, load_cross(release))
+
+
+def load_head_to_run(release: Release) -> HeadModel:
+    """As `load_head`, with the numbers from the release's backend. Raises NotAdmitted for one that isn't proven."""
+    return backed(release, load_head(release))

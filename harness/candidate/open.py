@@ -48,13 +48,21 @@ def keys(release: Release, side: Side | Literal["pair", "text"], prompt: str, he
     """What a side's tokens, rows and vectors depend on, what computes them included. `head`: what its first module
     does besides giving contextual rows.
     """
-    return keys_on(runs_on(release), release.manifest.meaning, side, prompt, head)
+    return keys_on(runs_on(_reader(release, side)), release.manifest.meaning, side, prompt, head)
+
+
+def _reader(release: Release, side: Side | Literal["pair", "text"]) -> Release:
+    """Whose model reads a side: of a pair the member's."""
+    return release.encoder_of(side) if side == "query" or side == "document" else release
 
 
 def runs_on(release: Release) -> Mapping[str, Json]:
-    """What a live release runs on, the graphs of another backend than torch among it."""
+    """What a live release runs on, the graphs of another backend than torch among it; those of a pair by side."""
     found = runtime(release.backend)
-    return found if release.backend is None else {**found, "graphs": graphs(release.folder)}
+    if release.backend is not None:
+        return {**found, "graphs": graphs(release.folder)}
+    apart = {role: dict(runs_on(each)) for role, each in release.members.items() if each.backend is not None}
+    return {**found, **apart}
 
 
 def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: str, head: Json = None) -> Keys:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.candidate.backend import backed, prove
-from harness.candidate.export import export_rows, graph_path, record_path
+from harness.candidate.export import Source, export_graph, graph_path, record_path
 from harness.candidate.load import load, load_to_run
 from harness.errors import Misconfigured, NotAdmitted
 
@@ -38,8 +38,14 @@ def graph(tiny, tmp_path_factory):
         keys=Keys("", "", ""), include_prompt=True, truncate_dim=None,
     )  # fmt: skip
     file = tmp_path_factory.mktemp("graph") / "both.onnx"
-    export_rows(side, file, None)
+    export_graph(source_of(side), file, None)
     return file
+
+
+def source_of(side):
+    """A side's rows, as they are exported."""
+    first, names = side.modules[0], tuple(side.tokenizer.model_input_names)
+    return Source(side.folder, first, first, names, "token_embeddings", side.widest)
 
 
 def test_windows_are_proven_as_long_as_they_are(release, tiny, graph):
@@ -75,6 +81,12 @@ def loaded(release):
     return load(release, release.prompts_for())
 
 
+def proven(release):
+    """The record of the only graph of a release."""
+    [part] = prove(release, loaded(release))
+    return part.record
+
+
 def edit(release, backend, **values):
     file = record_path(release.folder, "both", backend)
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
@@ -86,7 +98,7 @@ class TestProven:
         """After the parity run, texts of all lengths; torch makes no row any more."""
         release = opened(backend)
         plain = loaded(release).encode(texts(30), "query").vectors
-        [record] = prove(release, loaded(release))
+        record = proven(release)
         encoder = load_to_run(release, release.prompts_for())
         np.testing.assert_allclose(encoder.encode(texts(30), "query").vectors, plain, atol=1e-5)
         assert record.largest_difference <= record.tolerance
@@ -106,7 +118,7 @@ class TestProven:
 
     def test_a_release_without_a_graph_has_one_exported(self, opened):
         release = opened("onnx", file=None)
-        [record] = prove(release, loaded(release))
+        record = proven(release)
         assert graph_path(release.folder, "both").is_file() and record.largest_difference <= record.tolerance
 
     def test_what_computes_is_in_the_keys(self, opened, release, tiny):
@@ -161,9 +173,9 @@ class TestRefused:
         """The tolerance of float32 tells them apart, by the figure."""
         require("onnx")
         rounded = tmp_path / "int8.onnx"
-        export_rows(loaded(release(f"path:{tiny}")).sides["query"], rounded, "int8")
+        export_graph(source_of(loaded(release(f"path:{tiny}")).sides["query"]), rounded, "int8")
         mine = opened("onnx", file=rounded)
-        [record] = prove(mine, loaded(mine))
+        record = proven(mine)
         assert record.largest_difference > 10 * record.tolerance
         with pytest.raises(NotAdmitted, match="rows are off by"):
             backed(mine, loaded(mine))
