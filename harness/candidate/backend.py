@@ -150,15 +150,28 @@ def backed(release: Release, loaded: AnyLoaded) -> AnyLoaded:
         if owner.backend is None:
             continue
         require(owner.backend)
-        record = read_record(record_path(owner.folder, part.name, owner.backend))
-        if (fault := _fault(part)) is not None or record is None:
-            raise NotAdmitted(
-                f"release {owner.name}, [runtime] backend = {owner.backend!r}", found=str(fault),
-                expected="an export whose output is proven to be the library's", mend=f"harness admit {owner.name}",
-            )  # fmt: skip
+        record = _record_of(part)
         run = session(owner.backend, graph_path(owner.folder, part.name), part.output)
         part.replace(BackendRows(run, list(record.inputs), part, record.max_length))
     return loaded
+
+
+def require_proven(release: Release, loaded: Loaded) -> None:
+    """Raises NotAdmitted where `backed` would, of a release that may be loaded without its weights."""
+    for part in graphed(release, loaded) if on_backend(release) else ():
+        if part.owner.backend is not None:
+            _record_of(part)
+
+
+def _record_of(part: Graphed) -> Export:
+    owner = part.owner
+    record = None if owner.backend is None else read_record(record_path(owner.folder, part.name, owner.backend))
+    if (fault := _fault(part)) is not None or record is None:
+        raise NotAdmitted(
+            f"release {owner.name}, [runtime] backend = {owner.backend!r}", found=str(fault),
+            expected="an export whose output is proven to be the library's", mend=f"harness admit {owner.name}",
+        )  # fmt: skip
+    return record
 
 
 def _fault(part: Graphed) -> str | None:

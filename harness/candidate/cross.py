@@ -43,6 +43,8 @@ class PairEncoder:
     """
 
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
@@ -90,6 +92,8 @@ class PairEncoder:
         return found
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
     def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:

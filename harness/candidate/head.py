@@ -3,7 +3,7 @@
 Their numbers become labels, tags or an answer in `head_output`; here they are as the model gives them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +58,8 @@ class HeadModel:
     """
 
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
@@ -113,6 +115,8 @@ class HeadModel:
         return Piece(np.concatenate([first[: windows.head], own, last[len(last) - windows.tail :]]))
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
     def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:

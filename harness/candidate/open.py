@@ -8,6 +8,7 @@ from harness.candidate.batch import BATCHES
 from harness.candidate.export import graphs
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
 from harness.candidate.side import SIDES, Keys, Side
+from harness.candidate.skeleton import is_bare
 from harness.errors import Misconfigured, NotAdmitted, Stopped
 from harness.identity import Json, digest
 from harness.release.item import item_keys
@@ -105,7 +106,7 @@ def _loaded(folder: str, library_class: str) -> Any:
     go_quiet()
     model = getattr(sentence_transformers, library_class)(
         folder,
-        device=device(),
+        device="meta" if is_bare() else device(),
         local_files_only=True,
         trust_remote_code=False,
         model_kwargs={"dtype": torch.float32, "use_safetensors": True},

@@ -9,7 +9,7 @@ import pytest
 
 from harness.candidate.backend import backed, prove
 from harness.candidate.export import Source, export_graph, graph_path, record_path
-from harness.candidate.load import load, load_to_run
+from harness.candidate.load import load, load_proven
 from harness.errors import Misconfigured, NotAdmitted
 
 from .test_bi import texts
@@ -57,7 +57,7 @@ def test_windows_are_proven_as_long_as_they_are(release, tiny, graph):
     shutil.copy(graph, graph_path(here.folder, "both"))
     prove(here, load(here, here.prompts_for("any")))
     found, expected = (
-        load_to_run(each, each.prompts_for("any")).encode(texts(9), "document") for each in (here, torchs)
+        load_proven(each, each.prompts_for("any")).encode(texts(9), "document") for each in (here, torchs)
     )
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
 
@@ -99,7 +99,7 @@ class TestProven:
         release = opened(backend)
         plain = loaded(release).encode(texts(30), "query").vectors
         record = proven(release)
-        encoder = load_to_run(release, release.prompts_for())
+        encoder = load_proven(release, release.prompts_for())
         np.testing.assert_allclose(encoder.encode(texts(30), "query").vectors, plain, atol=1e-5)
         assert record.largest_difference <= record.tolerance
         assert (record.padding_sides, record.max_length, record.mask) == (["left", "right"], 48, "attention_mask")
@@ -110,7 +110,7 @@ class TestProven:
     def test_a_vector_is_the_same_bits_in_any_company(self, opened, backend):
         release = opened(backend)
         prove(release, loaded(release))
-        encoder = load_to_run(release, release.prompts_for())
+        encoder = load_proven(release, release.prompts_for())
         given = texts(30)
         whole = encoder.encode(given, "query").vectors
         assert encoder.encode(given[::-1], "query").vectors[::-1].tobytes() == whole.tobytes()
@@ -132,7 +132,7 @@ class TestRefused:
     def test_without_a_parity_run(self, opened):
         release = opened("onnx")
         with pytest.raises(NotAdmitted, match="no parity run"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     @pytest.mark.parametrize(
         ("values", "reason"),
@@ -152,14 +152,14 @@ class TestRefused:
         prove(release, loaded(release))
         edit(release, "onnx", **values)
         with pytest.raises(NotAdmitted, match=reason):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_a_record_that_cannot_be_read(self, opened):
         release = opened("onnx")
         prove(release, loaded(release))
         edit(release, "onnx", tolerance="loose")
         with pytest.raises(Misconfigured, match="tolerance"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_another_graph_than_was_proven(self, opened):
         release = opened("onnx")
@@ -167,7 +167,7 @@ class TestRefused:
         with graph_path(release.folder, "both").open("ab") as file:
             file.write(b"\0")
         with pytest.raises(NotAdmitted, match="another one than was proven"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_eight_bits_under_a_release_of_float32(self, opened, release, tiny, tmp_path):
         """The tolerance of float32 tells them apart, by the figure."""
@@ -189,7 +189,7 @@ class TestEightBits:
         mine = release(model, 'quantised = "int8"\n[runtime]\nbackend = "onnx"\n')
         assert mine.content_id != release(model).content_id
         prove(mine, loaded(mine))
-        encoder = load_to_run(mine, mine.prompts_for())
+        encoder = load_proven(mine, mine.prompts_for())
         whole, plain = (each.encode(texts(20), "query").vectors for each in (encoder, loaded(mine)))
         assert 1e-4 < np.abs(whole - plain).max() < 0.2
         assert encoder.encode(texts(20)[:1], "query").vectors.tobytes() == whole[:1].tobytes()

@@ -13,7 +13,7 @@ from harness.candidate.cross import Pair
 from harness.candidate.encoder import encode
 from harness.candidate.export import graph_path, record_path
 from harness.candidate.head import Sample
-from harness.candidate.load import LOADERS, load, load_numbers, load_to_run
+from harness.candidate.load import LOADERS, load, load_numbers, load_proven
 from harness.errors import Misconfigured, NotAdmitted
 from harness.release.open import open_release
 from harness.verb.admit import admit_release
@@ -196,11 +196,11 @@ class TestPair:
     def test_each_side_is_computed_as_its_member_says(self, paired):
         assert paired.cannot_run is None
         with pytest.raises(NotAdmitted, match=r"release asks.*no parity run"):
-            load_to_run(paired, paired.prompts_for())
+            load_proven(paired, paired.prompts_for())
         expected = load(paired, paired.prompts_for())
         [part] = prove(paired, load(paired, paired.prompts_for()))
         assert part.fault is None and graph_path(paired.members["query"].folder, "both").is_file()
-        found = load_to_run(paired, paired.prompts_for())
+        found = load_proven(paired, paired.prompts_for())
         firsts = {side: type(own.modules[0]).__name__ for side, own in found.sides.items()}
         assert firsts == {"query": "BackendRows", "document": "Transformer"}
         for side in ("query", "document"):
@@ -210,7 +210,7 @@ class TestPair:
     def test_a_member_proven_by_itself_is_proven_in_the_pair(self, paired):
         asks = paired.members["query"]
         prove(asks, load(asks, asks.prompts_for()))
-        assert type(load_to_run(paired, paired.prompts_for()).sides["query"].modules[0]).__name__ == "BackendRows"
+        assert type(load_proven(paired, paired.prompts_for()).sides["query"].modules[0]).__name__ == "BackendRows"
 
     def test_what_computes_is_in_the_keys_of_that_side_alone(self, paired):
         before = {side: own.keys.vector for side, own in load(paired, paired.prompts_for()).sides.items()}
