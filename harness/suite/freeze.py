@@ -182,7 +182,8 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
         f"rule {rule.id!r} holds {rule.metric} {rule.kind.replace('-', ' ')} {rule.value:g}, though "
         f"{'higher' if parse(rule.metric).higher_is_better else 'lower'} is better"
         for rule in definition.rules
-        if rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
+        if (rule.kind == "invariant" or parse(rule.metric).use != "bounds")
+        and rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
     ]
     warnings += leak_warnings(lock.leaks)
     if "leaks" not in lock.as_record():
