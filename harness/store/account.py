@@ -29,11 +29,12 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A live release that some run ran; meaning and runtime are JSON texts."""
+    """A live release that some run ran; meaning, runtime and the meanings of its members by role are JSON texts."""
 
     release: str
     meaning: str
     runtime: str
+    parts: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def runs(connection: Connection) -> tuple[RunLine, ...]:
 def ran(connection: Connection) -> tuple[Ran, ...]:
     """Every live release under every meaning and runtime that it was run with, by name."""
     rows = connection.execute(
-        "SELECT DISTINCT release, meaning, runtime FROM releases WHERE interaction <> 'recorded' ORDER BY ALL"
+        "SELECT DISTINCT release, meaning, runtime, parts FROM releases WHERE interaction <> 'recorded' ORDER BY ALL"
     ).fetchall()
     return tuple(Ran(*row) for row in rows)
 
