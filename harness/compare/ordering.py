@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.compare.forecast import WeightedForecast
 from harness.compare.group import Bools, Codes, Expanded, Floats, groups_present, ratio, refuse_unusable
 from harness.compare.rank import (
     exchanged_auroc,
@@ -92,12 +93,13 @@ class WeightedRank:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankMean:
-    """The plain mean of rank statistics of the same cases, one for each class, over those that are defined.
+    """The plain mean of rank statistics, or of measures of forecasts, of the same cases, one for each class, over those
+    that are defined.
 
     A class that a draw has no case of is left out of that draw's mean. Raises Unpairable where sizes differ.
     """
 
-    columns: tuple[WeightedRank, ...]
+    columns: tuple["WeightedRank | WeightedForecast", ...]
 
     def __post_init__(self) -> None:
         sizes = sorted({column.n_cases for column in self.columns})
@@ -127,11 +129,12 @@ class RankMean:
 
     def differs(self, other: "RankMean") -> Bools:
         pairs = zip(self.columns, other.columns, strict=True)
-        return np.asarray(np.any([mine.differs(theirs) for mine, theirs in pairs], axis=0))
+        differs = [mine.differs(theirs) for mine, theirs in pairs]  # type: ignore[arg-type]  # of one kind
+        return np.asarray(np.any(differs, axis=0))
 
     def exchanged(self, other: "RankMean", mask: Bools) -> Floats:
         pairs = zip(self.columns, other.columns, strict=True)
-        return _mean_of_defined([mine.exchanged(theirs, mask) for mine, theirs in pairs])
+        return _mean_of_defined([mine.exchanged(theirs, mask) for mine, theirs in pairs])  # type: ignore[arg-type]
 
 
 def _mean_of_defined(values: list[Floats]) -> Floats:

@@ -148,6 +148,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
                 *read.remarks(connection, run),
+                *read.training_remarks(connection, run),
             ),
         )
         keep_metrics(connection, run, tuple(sides["candidate"].values))
