@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.verb.run import run
     from harness.verb.runs import runs
     from harness.verb.sql import sql
+    from harness.verb.threshold import threshold
     from harness.verb.verify import verify
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "run",
     "runs",
     "sql",
+    "threshold",
     "verify",
 ]
 

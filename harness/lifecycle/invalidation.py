@@ -13,7 +13,7 @@ from harness.lifecycle.items import Items
 from harness.lifecycle.namespace import NODE_KIND
 from harness.lifecycle.permutation import Permutation
 from harness.release.field import ORDER, Kind
-from harness.release.graph import CORPUS, Graph
+from harness.release.graph import CORPUS, Graph, Node
 from harness.release.semantic import SemanticTuple
 
 
@@ -136,10 +136,22 @@ def invalidation_plan(
 def calibration_key(graph: Graph) -> str | None:
     """The key under which a calibrator is fitted: that of the scores which enter it; None where there is none."""
     calibrated = graph.find("calibrated")
-    if calibrated is None:
-        return None
-    keys = {node.name: node.key for node in graph.nodes}
-    ports = [(port, keys[name]) for port, name in calibrated.ports if port != CORPUS]
+    return None if calibrated is None else _entering(graph, calibrated)
+
+
+def score_key(graph: Graph) -> str:
+    """The key of the scores that a calibrator is, or would be, fitted under."""
+    return calibration_key(graph) or decision_key(graph)
+
+
+def decision_key(graph: Graph) -> str:
+    """The key of what a threshold is of: the calibrated scores, where there are such, else the raw ones."""
+    return _entering(graph, graph.nodes[-1])
+
+
+def _entering(graph: Graph, node: Node) -> str:
+    keys = {each.name: each.key for each in graph.nodes}
+    ports = [(port, keys[name]) for port, name in node.ports if port != CORPUS]
     return ports[0][1] if len(ports) == 1 else digest(ports)
 
 

@@ -9,17 +9,29 @@ from typing import cast
 import numpy as np
 
 from harness.errors import Misconfigured
-from harness.metric.form import Floats, Ints, Objects, finish_of, ordered_mean, ordered_sum, scored
+from harness.metric.form import Floats, Ints, Objects, finish_of, mean_of, ordered_mean, ordered_sum, scored
 from harness.metric.name import MetricName
 from harness.metric.task import CLIP
 from harness.output.contribution import CaseForecasts, Contribution, ForecastKind
 from harness.output.value import Status
 
 SURENESS = ("aurc", "risk_at_coverage")
+ANSWERED = ("coverage", "answered_accuracy")
 MEASURED = (
     "ece_top_label", "ece_positive", "ece_classwise", "mce", "brier_reliability", "brier_resolution",
-    "brier_uncertainty", "calibration_slope", "calibration_intercept", *SURENESS,
+    "brier_uncertainty", "calibration_slope", "calibration_intercept", *SURENESS, *ANSWERED,
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Abstain:
+    """Nothing is said of a case that is less sure than `below`, by one of the grounds of `sureness`."""
+
+    ground: str = "confidence"
+    below: float = -np.inf
+
+
+NEVER = Abstain()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +60,12 @@ class Forecasts:
     sure: dict[str, Floats]
     loss: Floats
     status: Objects
+    abstain: Abstain = NEVER
+
+    @property
+    def answered(self) -> Floats:
+        """[n], 1 where the release says anything, 0 where it abstains."""
+        return np.asarray(self.sure[self.abstain.ground] >= self.abstain.below, dtype=np.float64)
 
 
 def contribution(name: MetricName, outputs: Forecasts, column: int | None = None) -> Contribution:
@@ -59,6 +77,11 @@ def contribution(name: MetricName, outputs: Forecasts, column: int | None = None
         sample = Sample(outputs.sure[str(name.param("ground"))][:, None], outputs.loss[:, None])
         coverage = float(name.param("coverage")) if name.base == "risk_at_coverage" else 0.0
         return _forecasts(name, outputs, sample, cast(ForecastKind, name.base), coverage)
+    if name.base == "coverage":
+        return mean_of(str(name), outputs.case_ids, outputs.answered, outputs.status)
+    if name.base == "answered_accuracy":
+        rows = np.stack([outputs.answered * (1 - outputs.loss), outputs.answered], axis=1)
+        return finish_of(str(name), outputs.case_ids, rows, _share, outputs.status)
     sample = _sample(name, outputs, column)
     apart = name.base == "ece_classwise"
     if name.base.startswith("calibration_"):
@@ -212,6 +235,10 @@ def bin_of(chances: Floats, bins: int) -> Ints:
     """The place, from 0, of the bin (low, high] of equal width; 0 is in the first."""
     edges = np.linspace(0, 1, bins + 1)
     return np.clip(np.searchsorted(edges, chances, side="left") - 1, 0, bins - 1).astype(np.int64)
+
+
+def _share(sums: Floats) -> Floats:
+    return _over(sums[..., 0], sums[..., 1])
 
 
 def _over(top: Floats, n: Floats) -> Floats:

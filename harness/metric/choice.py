@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.errors import Misconfigured
 from harness.metric import calibration
-from harness.metric.calibration import Forecasts, Sample
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import Bools, Floats, Ints, Objects, case_status, mean_of, scored
 from harness.metric.label import refuse_task
 from harness.metric.name import MetricName
@@ -32,6 +32,7 @@ class Chosen:
     place: Ints
     tied: Bools
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def chosen(
@@ -123,6 +124,7 @@ def forecasts(outputs: Chosen) -> Forecasts:
         sure=grounds,
         loss=1 - right,
         status=outputs.status,
+        abstain=outputs.abstain,
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.errors import Misconfigured
 from harness.metric import calibration
-from harness.metric.calibration import Forecasts, Sample
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import (
     Bools,
     Floats,
@@ -57,6 +57,7 @@ class Classified:
     probabilities: Floats
     tied: Bools
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def classified(
@@ -132,6 +133,7 @@ def forecasts(outputs: Classified) -> Forecasts:
         sure=calibration.sureness(chances),
         loss=1 - right,
         status=outputs.status,
+        abstain=outputs.abstain,
     )
 
 

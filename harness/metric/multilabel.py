@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.errors import Misconfigured
 from harness.metric import calibration
-from harness.metric.calibration import Forecasts, Sample
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import (
     WORTH,
     Bools,
@@ -55,6 +55,7 @@ class Multilabelled:
     probabilities: Floats
     thresholds: Floats
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def multilabelled(
@@ -125,6 +126,7 @@ def forecasts(outputs: Multilabelled) -> Forecasts:
         sure=calibration.set_sureness(chances),
         loss=(outputs.gold != outputs.predicted).any(axis=1).astype(np.float64),
         status=outputs.status,
+        abstain=outputs.abstain,
     )
 
 

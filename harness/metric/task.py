@@ -131,6 +131,8 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
         f"calibration_{part}": TaskMetric(CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds")
         for part in ("slope", "intercept")
     },
+    "coverage": TaskMetric(CHANCES, "mean"),
+    "answered_accuracy": TaskMetric(CHANCES, "finish"),
     "aurc": TaskMetric(CHANCES, "rank", higher_is_better=False, params={"ground": GROUND}),
     "risk_at_coverage": TaskMetric(
         CHANCES, "rank", higher_is_better=False, params={"coverage": COVERAGE, "ground": GROUND}

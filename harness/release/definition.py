@@ -217,6 +217,35 @@ class CalibratorFile(BaseModel):
     path: Text
 
 
+class Abstain(BaseModel):
+    """When nothing is said: where a case is less sure than `below`, by the greatest probability, its lead over the
+    second, minus the entropy in nats, or (of answers) how far the score is above the null score.
+    """
+
+    model_config = Strict
+
+    ground: Literal["confidence", "margin", "entropy", "gap"]
+    below: Finite
+
+
+class Decision(BaseModel):
+    """`path`: a threshold or a rule of abstention as `harness calibrate --threshold` saves it, from the release folder.
+    `type`: of which score [score] `threshold` is; left out: of the release's own.
+    """
+
+    model_config = Strict
+
+    path: Text | None = None
+    type: Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"] | None = None
+    abstain: Abstain | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Decision":
+        if self.path is not None and (self.type is not None or self.abstain is not None):
+            raise ValueError("a [decision] has a `path`, or says itself what it is")
+        return self
+
+
 class Runtime(BaseModel):
     """What the release says that it runs on. `backend`: what runs the model, torch unless said."""
 
@@ -341,6 +370,7 @@ class ReleaseDefinition(BaseModel):
     training: DeclaredTraining | None = None
     runtime: Runtime = Runtime()
     calibrator: CalibratorFile | None = None
+    decision: Decision = Decision()
     rollback: Rollback | None = None
     tests: list[Text] = []
 
@@ -390,6 +420,8 @@ class ReleaseDefinition(BaseModel):
             raise ValueError("only a late release has a [late]")
         if self.output != Output() and self.interaction not in ("head", "cross"):
             raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
+        if self.decision.path is not None and self.score.threshold is not None:
+            raise ValueError("a threshold stands in [score] or in the file that [decision] names, not in both")
         if self.score.type is not None and self.interaction != "head":
             raise ValueError(f"the score type of a {self.interaction} release is its model's own")
         if self.score.label is not None and self.interaction != "cross":

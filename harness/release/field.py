@@ -82,7 +82,9 @@ _ENTERS: Mapping[Kind | None, str] = {
     Kind.CALIBRATED: """
         interaction.depth  score.calibrator.family  score.calibrator.digest  score.calibrator.fitted_under
     """,
-    Kind.DECISION: "output.decoder  output.pieces  output.longest  score.threshold  score.ties",
+    Kind.DECISION: "output.decoder  output.pieces  output.longest  score.threshold  score.ties  "
+    "score.decision.type  score.decision.ground  score.decision.below  score.decision.digest  "
+    "score.decision.fitted_under",
     None: """
         towers.*.artifact.revision  towers.*.artifact.task_revision
         towers.*.rows.sequences  towers.*.rows.offsets  towers.*.rows.words

@@ -235,6 +235,21 @@ class Calibrator(BaseModel):
     fitted_under: Digest
 
 
+class Decided(BaseModel):
+    """By what a score becomes a decision, besides its threshold: `type`, of which score that is, null where it is the
+    release's own; `ground` and `below`, when nothing is said; `digest` and `fitted_under`, of a file that says on what
+    it was fitted, null where someone wrote the numbers.
+    """
+
+    model_config = Strict
+
+    type: Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"] | None
+    ground: Literal["confidence", "margin", "entropy", "gap"] | None
+    below: float | None
+    digest: Digest | None
+    fitted_under: Digest | None
+
+
 class Score(BaseModel):
     """What two texts, or a text and its labels, are worth to each other. `label`: of a head of several numbers, the
     class whose number ranks; null where there is one number, or where no documents are ranked.
@@ -255,6 +270,7 @@ class Score(BaseModel):
     threshold: float | list[float] | None
     ties: Literal["expected", "trec", "label-order"]
     calibrator: Calibrator | None
+    decision: Decided | None
 
 
 class Interaction(BaseModel):

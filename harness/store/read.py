@@ -1,5 +1,6 @@
 """Reading back: arrays in suite order for the mathematics, typed records for the rest."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
-from harness.identity import text_digest
+from harness.identity import digest, text_digest
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 
@@ -46,7 +47,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning, parts, runtime and calibrator are JSON texts."""
+    """One row of `releases`; meaning, parts, runtime, calibrator and threshold are JSON texts."""
 
     side: str
     release: str
@@ -58,6 +59,7 @@ class ReleaseRecord:
     parts: str
     runtime: str
     calibrator: str | None = None
+    threshold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,7 @@ class ExposureRecord:
     candidate: str
     parent: str | None
     outcomes: str
+    parameters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +243,37 @@ def cases(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseRows:
         "SELECT case_id, role, case_group FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
     ).fetchnumpy()
     return CaseRows(objects(rows["case_id"]), objects(rows["role"]), objects(rows["case_group"]))
+
+
+def answerable(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> NDArray[np.bool_]:
+    """[n], in suite order, whether the suite says that the corpus answers the case."""
+    rows = connection.execute(
+        "SELECT answerable FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
+    ).fetchnumpy()
+    return np.asarray(rows["answerable"], dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMarks:
+    """By what a case is known again, whatever its role and its suite: digests of its ID and of its inputs. Shapes: [n]
+    in suite order.
+    """
+
+    ids: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+def case_marks(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseMarks:
+    """Of every case of a suite."""
+    rows = connection.execute(
+        """SELECT k.case_id, coalesce(g.inputs, to_json({'text': k.text})) FROM cases k
+           LEFT JOIN golds g ON g.suite_digest = k.suite_digest AND g.case_id = k.case_id
+           WHERE k.suite_digest = ? ORDER BY k.position""",
+        [suite_digest],
+    ).fetchall()
+    return CaseMarks(
+        tuple(text_digest(case)[:16] for case, _ in rows), tuple(digest(json.loads(said))[:16] for _, said in rows)
+    )
 
 
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:

@@ -131,6 +131,7 @@ CREATE TABLE IF NOT EXISTS releases (
     meaning     VARCHAR NOT NULL,         -- JSON
     parts       VARCHAR NOT NULL,         -- JSON: by role, the meanings of the releases that it is made of
     runtime     VARCHAR NOT NULL,         -- JSON
+    threshold   VARCHAR,                  -- the file that says on what its threshold was fitted
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 
@@ -319,7 +320,8 @@ CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a
     policy    VARCHAR NOT NULL,
     candidate VARCHAR NOT NULL,
     parent    VARCHAR,
-    outcomes  VARCHAR NOT NULL
+    outcomes  VARCHAR NOT NULL,
+    parameters VARCHAR                    -- calibrator, threshold and abstention, as JSON; NULL where there are none
 );
 
 CREATE TABLE IF NOT EXISTS rules (

@@ -1,5 +1,6 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from harness.errors import Stopped
 from harness.identity import Json
-from harness.lifecycle.invalidation import calibration_key
+from harness.lifecycle.invalidation import calibration_key, decision_key
 from harness.lifecycle.requirement import proven_scores, proven_state
 from harness.lifecycle.state import State, advance
 from harness.release.admit import Check, in_words, not_admitted
 from harness.release.manifest import Manifest
-from harness.release.open import Release, inspect_release, open_release
+from harness.release.open import Release, calibrator_text, inspect_release, open_release
+from harness.release.threshold import read_threshold
 from harness.run.key import scores_key
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
@@ -79,7 +81,12 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 
 def admit_release(opened: Release, checks: tuple[Check, ...] = (), proofs: Iterable[Check] | None = None) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED. `proofs`: in place of running it."""
-    checks = (*checks, *_calibrated(opened), *(_proven_now(opened, checks) if proofs is None else proofs))
+    checks = (
+        *checks,
+        *_calibrated(opened),
+        *_decided(opened),
+        *(_proven_now(opened, checks) if proofs is None else proofs),
+    )
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {
             "files": dict(opened.files),
@@ -122,9 +129,28 @@ def _calibrated(opened: Release) -> Iterator[Check]:
     if calibrator is None:
         return
     key = calibration_key(as_tuple(opened).graph)
+    fits = calibrator.fitted_under == key
+    told = json.loads(calibrator_text(opened) or "{}").get("release")
+    whose = f" (release {told!r})" if isinstance(told, str) else ""
     yield Check(
-        "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
-        f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
+        "calibrator-key", fits, f"fitted under {calibrator.fitted_under}{whose}",
+        f"the key of the scores of release {opened.name!r}, {key}",
+        "" if fits else f"Fit it on a run of {opened.name!r}: harness calibrate RUN --family {calibrator.family}.",
+    )  # fmt: skip
+
+
+def _decided(opened: Release) -> Iterator[Check]:
+    """A threshold belongs to the scores that it was fitted on, calibrated where they were."""
+    decided = opened.manifest.meaning.score.decision
+    if decided is None or decided.fitted_under is None or opened.definition.decision.path is None:
+        return
+    key = decision_key(as_tuple(opened).graph)
+    whose = read_threshold(opened.folder / opened.definition.decision.path).release
+    fits = decided.fitted_under == key
+    yield Check(
+        "threshold-key", fits, f"fitted under {decided.fitted_under} (release {whose!r})",
+        f"the key of the scores of release {opened.name!r}, {key}",
+        "" if fits else f"Fit it on a run of {opened.name!r}: harness calibrate RUN --threshold RULE.",
     )  # fmt: skip
 
 

@@ -29,10 +29,12 @@ from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
-from harness.verb.measure import Measured, judged_name, measure
+from harness.verb.measure import Measured, judged_name, keep_companions, measure
 from harness.verb.measure_task import measure_task
+from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
+from harness.verb.task.calibration import ranked_companions
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
 
@@ -101,12 +103,15 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
         outcomes = read.outcomes_digest(connection, run)
         remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
+    parameters = exposure.parameters_text(decision_parameters(releases["candidate"]))
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    exposed = exposure.Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, **asdict(subject))
+    exposed = exposure.Exposure(
+        run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
+    )
     reading = exposure.record(suite_folder, exposed, remembered)
     policy = _policy(lock)
     with place.store.writing() as connection:
@@ -139,12 +144,13 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             results.append(_over_budget(reading.ordinal, policy.budget))
         decision = Decision(
             conclude(results),
-            reading.changed_policy,
+            reading.exploratory,
             tuple(results),
             (
                 *remarks,
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
+                *_parameter_remarks(connection, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
                 *read.remarks(connection, run),
@@ -166,6 +172,13 @@ def _measured(
 ) -> dict[str, Measured]:
     if lock.definition.task not in RANKED:
         return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
+    suite = read.find_run(connection, run).suite_digest
+    marks = read.case_marks(connection, suite)
+    for side, each in releases.items():
+        threshold_of(each, lock, marks)
+        calibrator = calibrator_of(each, lock, marks)
+        told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
+        keep_companions(connection, run, side, told)
     return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
@@ -209,6 +222,11 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
             "Exploratory: rules, slices, margins or metrics are not those under which this candidate's promotion "
             "outcomes were first read."
         )
+    if reading.changed_parameters:
+        remarks.append(
+            "Exploratory: these very outcomes were read before under another threshold, calibrator or abstention, or "
+            "the present one is a number that no record shows to be fitted on the calibration role."
+        )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
         guards = len(lock.definition.guarded_slices) * len(
@@ -218,6 +236,18 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
     return tuple(remarks)
+
+
+def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseRecord], lock: Lock) -> Iterator[str]:
+    """Which role fitted what, on record."""
+    marks = read.case_marks(connection, lock.digest)
+    for release in releases.values():
+        calibrator = calibrator_of(release, lock, marks)
+        if calibrator is not None:
+            yield in_words(release, calibrator)
+        threshold = threshold_of(release, lock, marks)
+        if threshold is not None:
+            yield threshold_in_words(release, threshold)
 
 
 def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from harness.errors import Misconfigured
 from harness.identity import canonical_json
 from harness.metric.label import explained, match_labels
 from harness.output.answer import Answer
-from harness.release.open import DEFINITION, Release, open_release
+from harness.release.open import DEFINITION, Release, calibrator_text, open_release, threshold_text
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
@@ -167,6 +167,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
                 "parts": [json.dumps({role: dict(each.meaning) for role, each in release.members.items()})],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
+                "threshold": pa.array([threshold_text(release)], pa.string()),
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
     return run
@@ -191,12 +192,6 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
             if release.recorded
             else "Write the data's names, in the order of the head's rows, as `labels` under [output] in release.toml.",
         ) from refusal  # fmt: skip
-
-
-def calibrator_text(release: Release) -> str | None:
-    """The calibrator beside a release, as it is written; None where it names none."""
-    said = release.definition.calibrator
-    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")
 
 
 def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:

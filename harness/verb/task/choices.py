@@ -6,6 +6,7 @@ from typing import Literal, cast
 
 import numpy as np
 
+from harness.calibration.record import applied_to_choices
 from harness.errors import Misconfigured
 from harness.metric import choice
 from harness.metric.choice import Chosen
@@ -43,7 +44,14 @@ def _chosen(asked: Asked) -> Chosen:
         for inputs, each in zip(asked.gold.inputs, asked.said.scores, strict=True)
     ]
     kind = cast(Literal["logit", "probability"], asked.kind)
-    return choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    if asked.calibrator is not None:
+        kind = "probability"
+        scores = [
+            applied_to_choices(asked.calibrator, each) if np.isfinite(each).all() else np.full(len(each), np.nan)
+            for each in scores
+        ]
+    found = choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    return replace(found, abstain=asked.abstain)
 
 
 def _best(outputs: Chosen, case: int) -> int:
