@@ -7,14 +7,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy import special
 
-from harness.compare.draw import Resample, over_draws
+from harness.compare.draw import DRAWN, Resample, over_draws
 from harness.compare.group import ByGroup, Codes, Floats
 from harness.compare.statistic import AnyStatistic, Grouped, as_mean
 
 Method: TypeAlias = Literal["bca", "percentile"]
-
-DRAWN = 1 << 24
-"""Drawn values held at once: 128 MB."""
 
 
 @dataclass(frozen=True, slots=True)

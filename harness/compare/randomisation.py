@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from harness.compare.draw import SignFlips, over_draws
+from harness.compare.draw import DRAWN, SignFlips, over_draws
 from harness.compare.group import Additive, ByGroup, Codes, Expanded, Floats, group_sums, groups_present, on_grid
 from harness.compare.statistic import Grouped, Mean, Paired, as_mean
 from harness.errors import Misconfigured
@@ -110,12 +110,14 @@ def _swaps(paired: Paired, groups: Codes, n_groups: int, sign: float) -> ByGroup
 
 
 def _share_as_bad(asked: Sequence[ByGroup], margins: Sequence[float], flips: SignFlips) -> Floats:
-    drawn = over_draws(asked, flips)
     p = np.empty(len(asked))
-    for i, (statistic, margin) in enumerate(zip(asked, margins, strict=True)):
-        threshold = statistic.whole() + margin
-        if np.isfinite(threshold):
-            threshold += 1e-9 * max(1e-3, abs(threshold))  # equal but for rounding is as bad
-        as_bad = np.count_nonzero(~(drawn[i] > threshold))
-        p[i] = np.nan if np.isnan(threshold) else (1 + as_bad) / (1 + flips.draws)
+    at_once = max(1, DRAWN // flips.draws)
+    for start in range(0, len(asked), at_once):
+        some = asked[start : start + at_once]
+        for i, (statistic, row) in enumerate(zip(some, over_draws(some, flips), strict=True), start):
+            threshold = statistic.whole() + margins[i]
+            if np.isfinite(threshold):
+                threshold += 1e-9 * max(1e-3, abs(threshold))  # equal but for rounding is as bad
+            as_bad = np.count_nonzero(~(row > threshold))
+            p[i] = np.nan if np.isnan(threshold) else (1 + as_bad) / (1 + flips.draws)
     return p

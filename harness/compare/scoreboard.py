@@ -93,9 +93,9 @@ def scoreboard(
     """Cells by (slice, metric), slices outermost. `bounds`: the least and the greatest value of metrics that are not
     within 0 and 1. Raises Unpairable where a side lacks a promotion case.
     """
-    sides = [_in_order(population, side, list(candidate)) for side in (candidate, parent) if side]
+    sides = [in_order(population, side, list(candidate)) for side in (candidate, parent) if side]
     keys = [(name, metric) for name in population.slices for metric in candidate]
-    population = replace(population, groups=_by_content(population, sides))
+    population = replace(population, groups=by_content(population, sides))
     summaries = [_summaries(population, side, keys, resample, method, level, bounds or {}) for side in sides]
     pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
     some = {key: pair for key, pair in pairs.items() if pair}
@@ -118,7 +118,7 @@ def scoreboard(
     return cells
 
 
-def _by_content(population: Population, sides: Sequence[Mapping[str, Contribution]]) -> Codes:
+def by_content(population: Population, sides: Sequence[Mapping[str, Contribution]]) -> Codes:
     """Group codes [n] in an order of what the groups hold: neither the order of cases nor any name moves a draw.
 
     Groups that hold the same may change places: whichever is drawn, the sample is the same.
@@ -134,9 +134,7 @@ def _by_content(population: Population, sides: Sequence[Mapping[str, Contributio
     return place[population.groups]
 
 
-def _in_order(
-    population: Population, side: Mapping[str, Contribution], names: Sequence[str]
-) -> dict[str, Contribution]:
+def in_order(population: Population, side: Mapping[str, Contribution], names: Sequence[str]) -> dict[str, Contribution]:
     """Every metric in the population's order. Metrics measured over the same cases are joined once."""
     joined: dict[int, NDArray[np.intp]] = {}
     found = {}
