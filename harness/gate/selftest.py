@@ -109,7 +109,7 @@ def _decided(
     hits: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
 ) -> Iterator[list[RuleResult]]:  # fmt: skip
     """One list of results a trial; so many trials at once as memory allows."""
-    wanted = _wanted(setting.policy)
+    wanted = wanted_of(setting.policy)
     cases = len(setting.population.case_ids)
     at_once = max(1, min(DRAWN // setting.manner.resample.draws, CELLS_AT_ONCE // cases) // max(1, len(wanted.keys)))
     for start in range(0, len(swaps), at_once):
@@ -124,7 +124,8 @@ def _decided(
         yield from judge_many(setting.policy, setting.population, cells, flags, setting.flips)
 
 
-def _wanted(policy: Policy) -> Wanted:
+def wanted_of(policy: Policy) -> Wanted:
+    """The cells that a decision reads."""
     rules = [rule for rule in policy.rules if rule.kind != "invariant"]
     deltas = {(rule.slice, rule.metric) for rule in rules if rule.kind == "no-worse"}
     floors = {(rule.slice, rule.metric) for rule in rules if rule.kind != "no-worse"}
