@@ -129,7 +129,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         flags = flags_of(sides, promotion)
         results = name_findings(judge(policy, population, cells, flags, seeds[1]), subject)
         results = list(
-            waiver.apply(results, waivers, read.findings_besides(connection, run), str(suite_folder / waiver.FILE))
+            waiver.apply(results, waivers, read.findings_besides(connection, run), waiver.places(suite_folder, waivers))
         )
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))

@@ -82,7 +82,7 @@ class TestRefusals:
 
     def test_a_policy_that_no_loss_can_fail(self, project: Project) -> None:
         """Invariants alone count what happened."""
-        project.suite(rules='[[rules]]\nid = "n"\nkind = "invariant"\nmetric = "tied"\nvalue = 60\n')
+        project.suite(rules='[[rules]]\nid = "n"\nkind = "invariant"\nmetric = "tied"\nvalue = 59\n')
         harness.freeze("s")
         run = harness.run("s", candidate="better", parent="old").run
         with pytest.raises(Misconfigured, match="invariants alone"):
