@@ -7,7 +7,7 @@ from scipy import special
 
 from harness.compare.group import Codes
 from harness.compare.interval import Interval, clopper_pearson, largest_share, no_spread
-from harness.compare.statistic import AnyStatistic, Paired, as_mean
+from harness.compare.statistic import AnyStatistic, Paired, as_mean, expanded
 
 FEW_CHANGED_GROUPS = 10
 
@@ -79,7 +79,7 @@ def standard_error(statistic: AnyStatistic, groups: Codes) -> float:
     g = len(by_group.present)
     if g < 2:
         return float("nan")
-    mean = as_mean(statistic)
+    mean = as_mean(statistic) or expanded(statistic)
     if mean:
         total, size = mean.by_group(groups, int(groups.max()) + 1).columns[by_group.present].T
         residual = total - total.sum() / size.sum() * size

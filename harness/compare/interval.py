@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 from harness.compare.draw import DRAWN, Resample, over_draws
-from harness.compare.group import ByGroup, Codes, Floats
+from harness.compare.group import Additive, ByGroup, Codes, Floats
 from harness.compare.statistic import AnyStatistic, Grouped, as_mean
 
 Method: TypeAlias = Literal["bca", "percentile"]
@@ -149,6 +149,8 @@ def _from_draws(drawn: Floats, statistic: ByGroup, method: Method, level: float)
             name = f"percentile (BCa undefined: {corrected})"
         else:
             tails = corrected
+    if isinstance(statistic, Additive) and statistic.remark:
+        name = f"{name}, {statistic.remark}"
     low, high = np.quantile(defined, tails)
     return Interval(float(low), float(high), name + note, len(drawn))
 

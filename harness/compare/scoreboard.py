@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ from harness.output.contribution import Contribution
 from harness.output.value import Status
 
 ALL = "all"
+WIDE, ROWS = 64, 4096
+"""Numbers a case up to which a group is told from others by all of them, beyond by their digest; cases at a time."""
 Bounds: TypeAlias = Mapping[str, tuple[float, float]]
 
 
@@ -124,10 +127,14 @@ def by_content(population: Population, sides: Sequence[Mapping[str, Contribution
     Groups that hold the same may change places: whichever is drawn, the sample is the same.
     """
     held = [brought(found) for side in sides for found in side.values()]
-    cases = np.hstack([*held, *(members[:, None] for members in population.slices.values())]).astype(np.float64)
+    held += [members[:, None].astype(np.float64) for members in population.slices.values()]
+    wide = sum(each.shape[1] for each in held) > WIDE
     contents: dict[int, list[bytes]] = {}
-    for code, row in zip(population.groups.tolist(), cases, strict=True):
-        contents.setdefault(code, []).append(row.tobytes())
+    for start in range(0, len(population.groups), ROWS):
+        cases = np.hstack([each[start : start + ROWS] for each in held], dtype=np.float64)
+        for code, row in zip(population.groups[start : start + ROWS].tolist(), cases, strict=True):
+            whole = row.tobytes()
+            contents.setdefault(code, []).append(blake2b(whole, digest_size=16).digest() if wide else whole)
     order = sorted(contents, key=lambda code: (len(contents[code]), sorted(contents[code])))
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
