@@ -419,6 +419,7 @@ EVIDENCE = (
     "counts",
     "deltas",
     "transitions",
+    "transition_tests",
     "rules",
 )
 SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")
