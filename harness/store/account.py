@@ -1,7 +1,7 @@
 """Reading back what people are told: which cases moved, where documents stood, what to judge next."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from harness.identity import Json
 from harness.output.change import CaseChange, FirstAnswer, TransitionCount, Transitions
