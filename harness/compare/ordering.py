@@ -73,6 +73,7 @@ class WeightedRank:
     x: Floats
     y: Floats
     kind: RankKind
+    _value: float | None = field(default=None, init=False, repr=False)
     _pseudo: Floats | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -103,9 +104,13 @@ class WeightedRank:
         return self.n_cases > RANKS[self.kind].most
 
     def value(self) -> float:
-        if self.kind == "kendall" and self.large:
-            return kendall(self.x, self.y)
-        return float(self.of(np.ones((1, self.n_cases)))[0])
+        """Computed once: of many cases it is a sort."""
+        if self._value is None:
+            many = self.kind == "kendall" and self.large
+            value = kendall(self.x, self.y) if many else float(self.of(np.ones((1, self.n_cases)))[0])
+            object.__setattr__(self, "_value", value)
+            return value
+        return self._value
 
     def of(self, weights: Floats) -> Floats:
         return RANKS[self.kind].weighted(self.x, self.y, weights)
