@@ -13,6 +13,7 @@ from harness.compare.draw import Resample
 from harness.compare.scoreboard import ALL, Population, scoreboard
 from harness.errors import Misconfigured, NotFound
 from harness.gate import exposure, waiver
+from harness.gate.check import jackknife_remarks
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
 from harness.identity import Json
@@ -143,6 +144,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_parent_remark(place, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
+                *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
             ),
         )
