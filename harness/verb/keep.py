@@ -124,8 +124,9 @@ def _keep_tests(
     """Whether what moved in each slice fell to either side alike, by group."""
     named = dict(zip(lock.case_ids, lock.groups, strict=True))
     groups = np.unique([named[case] for case in case_ids], return_inverse=True)[1]
+    within = {name: set(held) for name, held in lock.slices.items()}
     members = {ALL: np.ones(len(case_ids), dtype=bool)} | {
-        name: np.isin(case_ids, np.array(held, dtype=object)) for name, held in lock.slices.items()
+        name: np.array([case in held for case in case_ids], dtype=bool) for name, held in within.items()
     }
     found = {name: moved(became[held], groups[held]) for name, held in members.items() if held.any()}
     write.append(connection, "transition_tests", {"run": run}, {
