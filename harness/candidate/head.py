@@ -61,7 +61,8 @@ class HeadModel:
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
         go_without_advice(self.tokenizer)
-        self.max_length, self.width, self.window = tower.input.max_length, width, tower.input.window
+        self.window, self.width = tower.input.window, width
+        self.max_length = tower.input.max_length if self.window is None else self.window.size
         self.widest = positions(loaded.model.config)
         self._cut, self._family = tower.input.truncation, tower.readout.family
 
@@ -141,17 +142,22 @@ class HeadModel:
         return None
 
     def _windows(self, sample: Sample, layout: Layout) -> Windows | None:
-        """Of the last text of a sample: a question stands before every window of its context."""
+        """Of the one text of a sample, or of that which is long: the other stands around each of its windows."""
         if self.window is None:
             return None
-        own = layout.texts == (0 if sample.second is None else 1)
+        long = self._long(sample)
+        own = layout.texts == long
         if isinstance(sample.first, str):
-            return lay_out(self.window, own, layout.offsets, sample.first if sample.second is None else sample.second)
+            return lay_out(self.window, own, layout.offsets, str(sample[long]))
         # The tokenizer counts the characters of each word from 0.
         starts = np.cumsum([0, *(len(word) + 1 for word in sample.first)])
         offsets = layout.offsets + np.where(own, starts[layout.words], 0)[:, None]
         found = lay_out(self.window, own, offsets, " ".join(sample.first))
         return None if found is None else replace(found, words=layout.words[own])
+
+    def _long(self, sample: Sample) -> int:
+        """Which text of a sample is read in windows, 0 or 1."""
+        return 0 if sample.second is None or (self.window is not None and self.window.text == "first") else 1
 
     def _read(self, samples: Sequence[Sample]) -> list["_Read"]:
         """Words and texts are never given together, nor pairs and single texts: the tokenizer takes lists of a kind."""
@@ -163,10 +169,13 @@ class HeadModel:
         return [found[row] for row in range(len(samples))]
 
     def _alike(self, samples: Sequence[Sample]) -> list["_Read"]:
+        """As they are cut, or whole: of windows there is something to cut only where their own text has no token."""
         found = list(self._features(samples, truncation=False))
-        if self.window is not None:
-            return found
-        long = [row for row, each in enumerate(found) if len(each) > self.max_length]
+        long = [
+            row for row, each in enumerate(found)
+            if len(each) > self.max_length
+            and not (self.window is not None and (each.layout.texts == self._long(samples[row])).any())
+        ]  # fmt: skip
         if long:
             cut = self._features([samples[row] for row in long], truncation=self._cut, max_length=self.max_length)
             for row, each in zip(long, cut, strict=True):
@@ -267,4 +276,6 @@ def _hold(name: str, loaded: Loaded, manifest: Manifest, tower: Tower) -> None:
         {"numbers": numbers, "words of tokens": "told" if loaded.tokenizer.is_fast else "none"},
         {"numbers": manifest.meaning.output.dimension, "words of tokens": "told"},
     )
-    room_for_text(name, tower.input.max_length, loaded.tokenizer, pair=tower.input.template != "single")
+    window = tower.input.window
+    room = tower.input.max_length if window is None else window.size
+    room_for_text(name, room, loaded.tokenizer, pair=tower.input.template != "single")

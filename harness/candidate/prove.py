@@ -11,6 +11,7 @@ from harness.candidate.parity import Parity, parity
 from harness.candidate.probe import Probe, probe_texts, probes
 from harness.candidate.side import SIDES, Side
 from harness.candidate.sparse_parity import sparse_parity
+from harness.candidate.sparse_window_parity import sparse_window_parity
 from harness.candidate.window_parity import window_parity
 from harness.release.manifest import Manifest
 from harness.release.open import Release
@@ -46,7 +47,8 @@ def proofs(release: Release, encoder: Encoder) -> Iterator[Parity | Probe]:
     texts = probe_texts(max(tower.input.max_length for tower in manifest.meaning.towers.values()))
     members = {side: release.encoder_of(side).manifest for side in SIDES}
     yield proof(encoder, manifest, texts, members=members)
-    joined = window_parity(encoder, manifest, texts)
+    proven = sparse_window_parity if release.definition.interaction == "sparse" else window_parity
+    joined = proven(encoder, manifest, texts)
     if joined is not None:
         yield joined
     few = {name: texts[name] for name in ALSO}

@@ -96,6 +96,12 @@ def go_without_advice(tokenizer: Any) -> None:
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
 
 
+def tokens_around(tokenizer: Any, prompt: str, *, pair: bool = False) -> int:
+    """Tokens that stand around a text, or a `pair` of them, whatever it is: special ones and a prompt's."""
+    special: int = tokenizer.num_special_tokens_to_add(pair=pair)
+    return special + len(tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"])
+
+
 def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
     """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
     options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
@@ -253,8 +259,7 @@ class SideEncoder(ABC):
 
     def around(self, prompt: str) -> int:
         """Tokens around every text: special ones and a prompt's."""
-        special: int = self.tokenizer.num_special_tokens_to_add(pair=False)
-        return special + len(self.tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"])
+        return tokens_around(self.tokenizer, prompt)
 
     def forward(
         self,

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from harness.compare.group import Bools, Floats
-from harness.output.contribution import CaseRanks, CaseRows, Contribution
+from harness.output.contribution import CaseForecasts, CaseRanks, CaseRows, Contribution
+from harness.output.value import CaseValues
 
 
 def exchanged(
@@ -31,10 +32,10 @@ def _exchanged(mine: Contribution, theirs: Contribution, mask: Bools) -> Contrib
     status = np.where(mask, theirs.status, mine.status).astype(object)
     if isinstance(mine, CaseRows) and isinstance(theirs, CaseRows):
         return replace(mine, rows=np.where(mask[:, None], theirs.rows, mine.rows), status=status)
-    if isinstance(mine, CaseRanks) and isinstance(theirs, CaseRanks):
+    if isinstance(mine, CaseRanks | CaseForecasts) and isinstance(theirs, CaseRanks | CaseForecasts):
         x, y = (np.where(mask[:, None], their, my) for my, their in ((mine.x, theirs.x), (mine.y, theirs.y)))
         return replace(mine, x=x, y=y, status=status)
-    if isinstance(mine, CaseRows | CaseRanks) or isinstance(theirs, CaseRows | CaseRanks):
+    if not (isinstance(mine, CaseValues) and isinstance(theirs, CaseValues)):
         raise TypeError(f"{type(mine).__name__} and {type(theirs).__name__}")
     return replace(mine, values=np.where(mask, theirs.values, mine.values), status=status)
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.compare.forecast import WeightedForecast
 from harness.compare.group import (
     Additive,
     Bools,
@@ -142,12 +143,13 @@ class WeightedRank:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankMean:
-    """The plain mean of rank statistics of the same cases, one for each class, over those that are defined.
+    """The plain mean of rank statistics, or of measures of forecasts, of the same cases, one for each class, over those
+    that are defined.
 
     A class that a draw has no case of is left out of that draw's mean. Raises Unpairable where sizes differ.
     """
 
-    columns: tuple[WeightedRank, ...]
+    columns: tuple["WeightedRank | WeightedForecast", ...]
     _pseudo: Floats | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -167,14 +169,16 @@ class RankMean:
     @property
     def large(self) -> bool:
         """Whether there are too many cases to ask the statistic itself in every draw."""
-        return self.n_cases * len(self.columns) > RANKS[self.columns[0].kind].most
+        kinds = [column.kind for column in self.columns if isinstance(column, WeightedRank)]
+        return len(kinds) == len(self.columns) and self.n_cases * len(kinds) > RANKS[kinds[0]].most
 
     def value(self) -> float:
         return float(_mean_of_defined([np.array([column.value()]) for column in self.columns])[0])
 
     def influence(self) -> Floats:
         """[n], the mean over those columns that are defined; NaN where none is."""
-        own = [each for each in (column.influence() for column in self.columns) if not np.isnan(each[0])]
+        every = [column.influence() for column in self.columns if isinstance(column, WeightedRank)]
+        own = [each for each in every if not np.isnan(each[0])]
         # Sorted first, so that no order of classes changes a bit.
         return np.asarray(np.sort(own, axis=0).sum(axis=0) / len(own)) if own else np.full(self.n_cases, np.nan)
 
@@ -197,11 +201,12 @@ class RankMean:
 
     def differs(self, other: "RankMean") -> Bools:
         pairs = zip(self.columns, other.columns, strict=True)
-        return np.asarray(np.any([mine.differs(theirs) for mine, theirs in pairs], axis=0))
+        differs = [mine.differs(theirs) for mine, theirs in pairs]  # type: ignore[arg-type]  # of one kind
+        return np.asarray(np.any(differs, axis=0))
 
     def exchanged(self, other: "RankMean", mask: Bools) -> Floats:
         pairs = zip(self.columns, other.columns, strict=True)
-        return _mean_of_defined([mine.exchanged(theirs, mask) for mine, theirs in pairs])
+        return _mean_of_defined([mine.exchanged(theirs, mask) for mine, theirs in pairs])  # type: ignore[arg-type]
 
 
 def _mean_of_defined(values: list[Floats]) -> Floats:

@@ -10,6 +10,7 @@ from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
+from harness.compare.forecast import WeightedForecast
 from harness.compare.group import (
     Additive,
     Bools,
@@ -116,7 +117,7 @@ class Finish:
         return self.finish(self.rows.sum(axis=0) + _weighted(mask.astype(np.float64), other.rows - self.rows))
 
 
-OneSide: TypeAlias = Mean | Finish | WeightedRank | RankMean
+OneSide: TypeAlias = Mean | Finish | WeightedRank | WeightedForecast | RankMean
 
 
 @dataclass(frozen=True, slots=True, eq=False)

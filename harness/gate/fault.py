@@ -17,7 +17,8 @@ from harness.compare.group import Bools, Floats
 from harness.compare.scoreboard import Population
 from harness.compare.statistic import Paired
 from harness.gate.policy import Policy
-from harness.output.contribution import CaseRanks, CaseRows, Contribution
+from harness.output.contribution import CaseForecasts, CaseRanks, CaseRows, Contribution
+from harness.output.value import CaseValues
 
 PILOTS = 8
 """Plants from which the spread of a planted pair is taken."""
@@ -206,9 +207,9 @@ def _stacked(parts: list[tuple[Contribution, Bools]]) -> Contribution:
     if isinstance(first, CaseRows):
         rows = [each.rows[kept] for each, kept in parts if isinstance(each, CaseRows)]
         return replace(first, case_ids=ids, rows=np.concatenate(rows), status=status)
-    if isinstance(first, CaseRanks):
-        ranks = [(each.x[kept], each.y[kept]) for each, kept in parts if isinstance(each, CaseRanks)]
+    if isinstance(first, CaseRanks | CaseForecasts):
+        ranks = [(each.x[kept], each.y[kept]) for each, kept in parts if isinstance(each, CaseRanks | CaseForecasts)]
         x, y = (np.concatenate(each) for each in zip(*ranks, strict=True))
         return replace(first, case_ids=ids, x=x, y=y, status=status)
-    values = [each.values[kept] for each, kept in parts if not isinstance(each, CaseRows | CaseRanks)]
+    values = [each.values[kept] for each, kept in parts if isinstance(each, CaseValues)]
     return replace(first, case_ids=ids, values=np.concatenate(values), status=status)

@@ -4,12 +4,12 @@ A model's folder says most of it. What is asked for here is what no folder can s
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.file.toml import nearest
-from harness.release.manifest import Aggregation, Finite, Owner, Regression, ScoreType, Training
+from harness.release.manifest import Aggregation, Finite, Owner, Regression, ScoreType, Training, Which
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -32,6 +32,8 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
     "recorded": ("recorded",),
 }
 ABOUT_A_MODEL = ("input", "prompts", "override", "late", "output", "training", "runtime")
+# What is trained to join windows, by the names that papers have for it.
+LEARNED = ("learned", "attention", "self-attention", "gated", "transformer", "lstm", "gru", "cnn", "mlp", "linear")
 # A pair of texts has no sides of its own, and a lone text none at all.
 WITHOUT_PROMPTS = ("cross", "head")
 
@@ -74,7 +76,7 @@ class Model(BaseModel):
 
 class Window(BaseModel):
     """As in the manifest. `normalise` has to be said of a mean of normalised vectors; `owner` is `largest-context`
-    unless said.
+    unless said, and `text` the document, the context, or of a head of labels nothing.
     """
 
     model_config = Strict
@@ -84,6 +86,17 @@ class Window(BaseModel):
     aggregation: Aggregation
     normalise: Literal["before", "after"] | None = None
     owner: Owner | None = None
+    text: Which | None = None
+
+    @field_validator("aggregation", mode="before")
+    @classmethod
+    def _nothing_learned(cls, said: Any) -> Any:
+        if said in LEARNED:
+            raise ValueError(
+                f"{said!r} is a learned aggregator, and a manifest has no place for the weights of one: what joins "
+                "windows must stand in the tuple, so it is one of " + ", ".join(get_args(Aggregation))
+            )
+        return said
 
 
 class Input(BaseModel):
@@ -218,6 +231,14 @@ class Runtime(BaseModel):
     export: Text | None = None
 
 
+class DeclaredTraining(Training):
+    """As in the manifest, and the `files` that were trained on, from the release folder: where they lie is no part of
+    what the release means.
+    """
+
+    files: Annotated[list[Text], Field(default_factory=list)]
+
+
 class Rollback(BaseModel):
     model_config = Strict
 
@@ -317,7 +338,7 @@ class ReleaseDefinition(BaseModel):
     late: Late | None = None
     output: Output = Output()
     score: Score = Score()
-    training: Training | None = None
+    training: DeclaredTraining | None = None
     runtime: Runtime = Runtime()
     calibrator: CalibratorFile | None = None
     rollback: Rollback | None = None

@@ -41,7 +41,8 @@ _ENTERS: Mapping[Kind | None, str] = {
         towers.*.input.truncation_side  towers.*.input.truncation  towers.*.input.truncated_first
         towers.*.input.padding_side  towers.*.input.special_tokens.*  towers.*.input.prompts.*
         towers.*.input.suite_prompts.*.*  towers.*.input.template  towers.*.input.window.size
-        towers.*.input.window.stride  towers.*.rows.expansion.*  towers.*.rows.expansion_strategy
+        towers.*.input.window.stride  towers.*.input.window.text
+        towers.*.rows.expansion.*  towers.*.rows.expansion_strategy
         towers.*.rows.expansion_token  towers.*.rows.expansion_attended  towers.*.rows.segments
     """,
     Kind.CONTEXTUAL: """

@@ -65,6 +65,16 @@ class Release:
         return self.manifest.meaning.score.type
 
     @property
+    def training_files(self) -> Mapping[str, Path]:
+        """The files that it says it was trained on, its members' among them, by name."""
+        said = [] if self.definition.training is None else self.definition.training.files
+        own = {name: self.folder / name for name in said}
+        within = {
+            f"{role}/{name}": path for role, each in self.members.items() for name, path in each.training_files.items()
+        }
+        return {**own, **within}
+
+    @property
     def cannot_run(self) -> str | None:
         """Why this version can describe and compare the release, but not run it; None where it can."""
         if self.recorded is not None:

@@ -15,7 +15,7 @@ from harness.output.task import Number
 from harness.release.open import Release
 from harness.run.apart import SCORERS
 from harness.run.given import Floats
-from harness.run.output import Executed
+from harness.run.output import Executed, uncovered_remark
 from harness.run.replay_cases import settled
 from harness.run.retrieve import load_encoder
 from harness.suite.case import Case, Suite
@@ -80,7 +80,9 @@ def _joint(
 
 
 def _executed(reading: _Reading, suite: Suite) -> Executed:
-    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), ())
+    hidden = np.sum([each.uncovered for each in reading.texts], axis=0)
+    remarks = tuple(uncovered_remark(hidden, [case.id for case in suite.cases], "case"))
+    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), remarks)
 
 
 def _output(case: Case, reading: _Reading, row: int) -> CaseOutput:

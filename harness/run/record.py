@@ -15,6 +15,7 @@ from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute, Gold, GoldAnswer
 from harness.suite.freeze import FrozenSuite
 from harness.suite.lock import Lock
+from harness.suite.trained import Trained
 
 HEAD = 200
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
@@ -177,6 +178,20 @@ def record_heads(connection: Connection, frozen: FrozenSuite, run: str) -> None:
     append(connection, "documents", {"suite_digest": frozen.lock.digest}, {
         "document_id": pa.array([each.id for each in heads], pa.string()),
         "head": pa.array([_head(each.text) for each in heads], pa.string()),
+    })  # fmt: skip
+
+
+def record_trained(connection: Connection, run: str, side: str, found: Sequence[Trained]) -> None:
+    """Cases that a side was trained on."""
+    replace(connection, "training_leaks", {"run": run, "side": side}, {
+        "case_id": pa.array([each.case_id for each in found], pa.string()),
+        "role": pa.array([each.role for each in found], pa.string()),
+        "file": pa.array([each.file for each in found], pa.string()),
+        "line": pa.array([each.line for each in found], pa.int64()),
+        "how": pa.array([each.how for each in found], pa.string()),
+        "similarity": pa.array([each.similarity for each in found], pa.float64()),
+        "finding": pa.array([each.finding for each in found], pa.string()),
+        "waived": pa.array([each.waived for each in found], pa.string()),
     })  # fmt: skip
 
 

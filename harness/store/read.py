@@ -45,7 +45,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning, runtime and calibrator are JSON texts."""
+    """One row of `releases`; meaning, parts, runtime and calibrator are JSON texts."""
 
     side: str
     release: str
@@ -54,6 +54,7 @@ class ReleaseRecord:
     output_key: str
     interaction: str
     meaning: str
+    parts: str
     runtime: str
     calibrator: str | None = None
 
@@ -378,6 +379,20 @@ def remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
     return tuple(f"{side.capitalize()}: {detail}." for side, detail in rows.fetchall())
 
 
+def training_remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
+    """Which cases either side was trained on, one sentence a side and role."""
+    rows = connection.execute(
+        """SELECT side, role, count(*), count(waived), min_by(case_id || ' (' || file || ' line ' || line || ')', rowid)
+           FROM training_leaks WHERE run = ? GROUP BY side, role ORDER BY side, role""",
+        [run],
+    ).fetchall()
+    return tuple(
+        f"{side.capitalize()}: its training files hold {count} {role} cases"
+        f"{f', {waived} of them waived' if waived else ''}, as {first}."
+        for side, role, count, waived, first in rows
+    )
+
+
 def first_documents(connection: duckdb.DuckDBPyConnection, run: str) -> dict[tuple[str, str], str]:
     """What each side put first, by (side, case ID); a side that ranked nothing has no entry."""
     rows = connection.execute("SELECT side, case_id, document_id FROM rankings WHERE run = ? AND position = 1", [run])
@@ -408,6 +423,7 @@ EVIDENCE = (
     "candidates",
     "candidate_sets",
     "remarks",
+    "training_leaks",
     "rankings",
     "task_outputs",
     "output_labels",

@@ -103,6 +103,7 @@ CREATE TABLE IF NOT EXISTS releases (
     output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
+    parts       VARCHAR NOT NULL,         -- JSON: by role, the meanings of the releases that it is made of
     runtime     VARCHAR NOT NULL,         -- JSON
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
@@ -213,6 +214,19 @@ CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found
     kind   VARCHAR NOT NULL,
     count  BIGINT  NOT NULL,
     detail VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS training_leaks ( -- cases whose text stands in a file that a release was trained on
+    run        VARCHAR NOT NULL,
+    side       VARCHAR NOT NULL,
+    case_id    VARCHAR NOT NULL,
+    role       VARCHAR NOT NULL,
+    file       VARCHAR NOT NULL,
+    line       BIGINT  NOT NULL,
+    how        VARCHAR NOT NULL,          -- equal | within | near
+    similarity DOUBLE  NOT NULL,
+    finding    VARCHAR NOT NULL,
+    waived     VARCHAR                    -- the reason for which it may stand
 );
 
 CREATE TABLE IF NOT EXISTS case_metrics (

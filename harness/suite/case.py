@@ -98,7 +98,7 @@ class Suite:
     `files` are the SHA-256 digests of every data file by its path from `folder`, with forward slashes. `candidates` by
     case, each case's in the order of their file; None where the whole corpus is searched. `labels`: every label that
     the data may give, in their order; None where the task has none. `revision`: of the data, where their format pins
-    one.
+    one. `places`: file and line of each case, as far as they are known.
     """
 
     definition: SuiteDefinition
@@ -112,3 +112,4 @@ class Suite:
     candidates: Mapping[str, tuple[Candidate, ...]] | None = None
     labels: tuple[str, ...] | None = None
     revision: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)

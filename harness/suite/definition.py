@@ -109,13 +109,15 @@ class CandidateLists(BaseModel):
 class CasePolicy(BaseModel):
     """`[cases]`: which attributes name role and group, and what becomes of cases that lack something.
 
-    `role` is an attribute, or a role for every qrels file; without it every case is promotion.
+    `role` is an attribute, or a role for every qrels file; without it every case is promotion. `window_parent` is the
+    attribute that names the text of which a case is a window.
     """
 
     model_config = Strict
 
     role: Text | Annotated[dict[str, Role], Field(min_length=1)] | None = None
     group: Text | None = None
+    window_parent: Text | None = None
     unjudged: Literal["refuse", "drop"] = "refuse"
     dangling: Literal["refuse", "drop"] = "refuse"
     missing: Literal["undecided", "zero"] = "undecided"
@@ -208,6 +210,30 @@ class Slice(BaseModel):
     min_support: Annotated[int, Field(ge=1)] = 20
 
 
+class LeakWaiver(BaseModel):
+    """Why one finding may stand. `finding` is the digest that `freeze` or `run` prints; `release` names the one whose
+    training files hold the case's text.
+    """
+
+    model_config = Strict
+
+    finding: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    reason: Annotated[str, Field(pattern=r"\S")]
+    release: Text | None = None
+
+
+class Leakage(BaseModel):
+    """`[leakage]`: texts of two roles are nearly the same where the Jaccard likeness of their sets of `shingle` words
+    in a row reaches `threshold`.
+    """
+
+    model_config = Strict
+
+    threshold: Annotated[float, Field(gt=0, le=1)] = 0.8
+    shingle: Annotated[int, Field(ge=1, le=20)] = 3
+    waivers: list[LeakWaiver] = []
+
+
 class Budget(BaseModel):
     """`[budget]`: how many runs may read the promotion outcomes before further ones are UNDECIDED."""
 
@@ -237,6 +263,7 @@ class SuiteDefinition(BaseModel):
     rules: list[Rule] = []
     guards: Guards | None = None
     budget: Budget = Budget()
+    leakage: Leakage = Leakage()
 
     @field_validator("name")
     @classmethod

@@ -12,7 +12,7 @@ from harness.suite.definition import SuiteDefinition
 from harness.suite.formats.example import GOLD, CaseTask, ExampleRow, Examples
 from harness.suite.identifier import near_equal, near_equal_warnings
 from harness.suite.policy import check_labels
-from harness.suite.role import assign_groups, assign_roles, check_groups, group_warnings
+from harness.suite.role import assign_groups, assign_roles, check_groups, check_windows, group_warnings, places
 
 LABELLED = ("classification", "multilabel", "entity")
 
@@ -31,6 +31,7 @@ def assembled(
     roles = assign_roles(rows, kept, rows, definition.cases, folder / definition.source.path)
     groups = assign_groups(rows, kept, definition.cases)
     check_groups(rows, roles, groups)
+    check_windows(rows, kept, definition.cases)
     _check_tags(definition, rows)
     labels = _labels(folder, definition, task, rows, read.labels)
     if labels is not None:
@@ -61,6 +62,7 @@ def assembled(
         ),
         labels=labels,
         revision=read.revision,
+        places=places(folder, rows),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from harness.metric.name import parse
 from harness.suite.case import Case, Suite
 from harness.suite.definition import ALL, RANKED, Role
 from harness.suite.formats.example import GOLD
+from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
 from harness.suite.policy import check_counts, check_demands
@@ -63,7 +64,8 @@ def freeze(suite: Suite, members: Members) -> Lock:
     """The lock of a suite: equal suites give equal bytes.
 
     Raises Misconfigured for a policy that may not be frozen (`check_demands`), for no promotion case, for a slice
-    that holds none, and whatever `members` raises for a condition that isn't one.
+    that holds none, and whatever `members` raises for a condition that isn't one; Leaked for promotion cases that
+    stand in a role which fits something, unless a waiver says why they may.
     """
     path = suite.folder / DEFINITION
     check_demands(suite.definition, path)
@@ -89,6 +91,8 @@ def freeze(suite: Suite, members: Members) -> Lock:
         {ALL: len(promotion)} | {name: len(promotion.intersection(held)) for name, held in slices.items()},
         path,
     )
+    leaking = leaks(suite)
+    refuse_leaks(suite, leaking)
     grades = sorted({row.grade for row in suite.judgements})
     return Lock(
         schema_="harness.suite-lock.v1",
@@ -111,7 +115,8 @@ def freeze(suite: Suite, members: Members) -> Lock:
             unjudged=suite.counts.unjudged_dropped,
             candidates=suite.counts.candidates_dropped,
         ),
-        window_parents={},
+        window_parents=window_parents(suite.cases, suite.definition.cases.window_parent),
+        leaks=leaking,
         tunes=dict(TUNES),
         scorers=scorers(suite.definition.task),
     )
@@ -152,6 +157,16 @@ def check_members(frozen: FrozenSuite, members: Members) -> None:
             )  # fmt: skip
 
 
+def check_leaks(frozen: FrozenSuite) -> None:
+    """Raises Tampered where the cases leak otherwise than the lock has it; a lock of before this was checked has
+    nothing to be held against.
+    """
+    if "leaks" in frozen.lock.as_record() and leaks(frozen.suite) != frozen.lock.leaks:
+        raise _tampered(
+            frozen.suite.folder, str(frozen.suite.folder), "other pairs of cases stand in two roles than were frozen"
+        )
+
+
 def report(suite: Suite, lock: Lock) -> SuiteReport:
     """The suite in a few figures, with every warning."""
     definition = suite.definition
@@ -172,8 +187,12 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
         f"rule {rule.id!r} holds {rule.metric} {rule.kind.replace('-', ' ')} {rule.value:g}, though "
         f"{'higher' if parse(rule.metric).higher_is_better else 'lower'} is better"
         for rule in definition.rules
-        if rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
+        if (rule.kind == "invariant" or parse(rule.metric).use != "bounds")
+        and rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
     ]
+    warnings += leak_warnings(lock.leaks)
+    if "leaks" not in lock.as_record():
+        warnings.append("frozen before leaks between roles were checked: freeze it again")
     roles: dict[Role, int] = {role: lock.roles.count(role) for role in ROLES if role in lock.roles}
     return SuiteReport(definition.name, lock.digest, len(suite.cases), roles, slices, tuple(warnings))
 

@@ -12,6 +12,7 @@ from harness.errors import NotFound, Tampered
 from harness.file.whole import write_bytes
 from harness.identity import Json, canonical_json, digest
 from harness.suite.definition import Role, SuiteDefinition
+from harness.suite.leak import Leak
 
 LOCK = "suite.lock.json"
 
@@ -44,6 +45,8 @@ class Lock(BaseModel):
     `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
     group, judgements, the texts of judged documents and candidates, or inputs and gold. `slices` holds case IDs of
     every role, in suite order. `candidates`: document IDs by case; None where the whole corpus is searched.
+    `window_parents`: the text of which a case is a window, by case. `leaks`: what of one role stands in another, with
+    the waivers under which it may.
     `label_schema`: every label that the data may give. `revision`: of the data, where their format pins one.
     """
 
@@ -66,6 +69,7 @@ class Lock(BaseModel):
     identifiers: Identifiers
     dropped: Dropped
     window_parents: dict[str, str]
+    leaks: tuple[Leak, ...] = ()
     tunes: dict[Role, tuple[str, ...]]
     scorers: dict[str, str]
     _written: Mapping[str, Json] | None = PrivateAttr(default=None)

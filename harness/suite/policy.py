@@ -14,6 +14,11 @@ from harness.suite.definition import ALL, SuiteDefinition
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
+OF_TWO = {
+    "brier_binary": "Write brier_sum, which is over all classes (and twice as large for two).",
+    "ece_positive": "Write ece_classwise, which is over all classes, or ece_positive[CLASS].",
+}
+"""Metrics that are bare of two classes alone, and what is written of more."""
 
 
 def check(definition: SuiteDefinition, path: Path) -> None:
@@ -34,6 +39,7 @@ def check(definition: SuiteDefinition, path: Path) -> None:
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
     _check_bounds(definition, path)
+    _refuse_diagnostics(definition, path)
     # By meaning: two spellings of one metric would count it twice in the family of guards.
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
     if definition.guards:
@@ -68,10 +74,10 @@ def check_labels(definition: SuiteDefinition, labels: Sequence[str], path: Path)
         metric = parse(name)
         if metric.label is not None and metric.label not in labels:
             _refuse_label(path, keys, name, metric.label, labels)
-        if metric.base == "brier_binary" and len(labels) > 2:
+        if definition.task == "classification" and len(labels) > 2 and metric.label is None and metric.base in OF_TWO:
             raise Misconfigured(
                 place(path, *keys), found=f"{name!r} of {len(labels)} classes", expected="two classes",
-                mend="Write brier_sum, which is over all classes (and twice as large for two).",
+                mend=OF_TWO[metric.base],
             )  # fmt: skip
     for gold in definition.metrics.policy.costs:
         if gold not in labels:
@@ -125,7 +131,8 @@ def _check_words(definition: SuiteDefinition, path: Path) -> None:
 
 
 def _check_candidates(definition: SuiteDefinition, path: Path) -> None:
-    if definition.task == "reranking" and definition.candidates is None:
+    # MTEB's tasks of that kind bring lists of their own.
+    if definition.task == "reranking" and definition.candidates is None and definition.source.format != "mteb":
         raise Misconfigured(
             place(path, "task"), found="a reranking suite without [candidates]",
             expected="the documents that every release is given to rank",
@@ -244,6 +251,39 @@ def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str
         yield ("guards", "metrics"), name
 
 
+CALIBRATION = ("log_loss", "brier_binary", "brier_sum")
+"""What a rule holds probabilities by: each is least, on average, where they come true as often as they say."""
+
+
+def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
+    """A perfectly calibrated model of 60 cases has an ECE of .12: nothing can be decided by it."""
+    demanded: list[tuple[tuple[Key, ...], str, str]] = [
+        (("rules", i, "metric"), rule.metric, rule.kind)
+        for i, rule in enumerate(definition.rules)
+        if rule.kind != "invariant"
+    ]
+    demanded += [
+        (("guards", "metrics"), each, "guard") for each in (definition.guards.metrics if definition.guards else [])
+    ]
+    for keys, name, kind in demanded:
+        metric = parse(name)
+        if metric.use == "diagnostic":
+            proper = [each for each in CALIBRATION if definition.task in parse(each).tasks] or ["choice_log_loss"]
+            raise Misconfigured(
+                place(path, *keys), found=f"a rule over {name!r}, which is a diagnostic: it is biased by how few cases "
+                "and how many bins there are",
+                expected="a rule over " + ", ".join([*proper, "calibration_slope", "calibration_intercept"]),
+                mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
+            )  # fmt: skip
+        if metric.use == "bounds" and kind in ("no-worse", "guard"):
+            right = "1" if metric.base == "calibration_slope" else "0"
+            raise Misconfigured(
+                place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",
+                expected="an at-least and an at-most rule around it",
+                mend=f"Write two rules with a value on either side of {right}.",
+            )  # fmt: skip
+
+
 def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
     try:
         metric = parse(name)
@@ -255,6 +295,11 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         raise Misconfigured(
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
+        )  # fmt: skip
+    if metric.label is not None and definition.task == "multiple-choice":
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} of choices, which have no labels", expected=metric.base,
+            mend=f"Write {metric.base}: it is of the likeliest choice.",
         )  # fmt: skip
     if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
         raise Misconfigured(

@@ -1,5 +1,6 @@
 """Which role every case has, and that no group stands in two."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, get_args
@@ -77,6 +78,20 @@ def assign_groups(
         query.id if ungrouped(row, policy.group) else _text(row[policy.group])
         for query, row in zip(queries, attributes, strict=True)
     ]
+
+
+def check_windows(queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]], policy: CasePolicy) -> None:
+    """Raises Misconfigured where no query has the attribute that names the text of which a case is a window."""
+    if policy.window_parent is not None:
+        _known(queries, attributes, "window_parent", policy.window_parent)
+
+
+def places(folder: Path, queries: Sequence[Row]) -> dict[str, str]:
+    """File, from the suite's folder, and line of every case."""
+    names = {
+        path: Path(os.path.relpath(path, folder)).as_posix() for path in dict.fromkeys(q.place.path for q in queries)
+    }
+    return {query.id: f"{names[query.place.path]} line {query.place.line}" for query in queries}
 
 
 def ungrouped(attributes: Mapping[str, Attribute], name: str) -> bool:

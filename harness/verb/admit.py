@@ -184,15 +184,22 @@ def _proofs(opened: Release) -> Iterator[Check]:
     if opened.recorded is not None:
         return
     from harness.candidate.head_parity import head_parity, provable
+    from harness.candidate.head_window_parity import head_window_parity
     from harness.candidate.load import LOADERS
     from harness.candidate.probe import probe_texts
+    from harness.candidate.prompt_room import head_prompt_room
 
     yield from _markers(opened)
     if opened.definition.interaction in LOADERS and not opened.cannot_run:
         yield from _encoder(opened)
     elif opened.model_folder is not None and provable(opened.manifest):
         [tower] = opened.manifest.meaning.towers.values()
-        yield _parity(head_parity(opened.model_folder, opened.manifest, probe_texts(tower.input.max_length)))
+        texts = probe_texts(tower.input.max_length)
+        yield _parity(head_parity(opened.model_folder, opened.manifest, texts))
+        joined = None if opened.cannot_run or opened.unranked else head_window_parity(opened, texts)
+        if joined is not None:
+            yield _parity(joined)
+        yield head_prompt_room(opened.model_folder, tower)
     else:
         yield Check(
             "parity", False, f"not proven: this version has no reference for {opened.cannot_run or 'it'}",
@@ -219,12 +226,17 @@ def _encoder(opened: Release) -> Iterator[Check]:
     from harness.candidate.backend import backed
     from harness.candidate.load import load
     from harness.candidate.parity import Parity
+    from harness.candidate.prompt_room import prompt_room
     from harness.candidate.prove import proofs
 
     prompts = opened.prompts_for()
     if prompts is None:
         return
     encoder = load(opened, prompts)
+    room = prompt_room(opened, encoder)
+    yield room
+    if not room.ok:
+        return
     if opened.backend is not None:
         checks = list(_backend(opened, encoder))
         yield from checks

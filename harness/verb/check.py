@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.suite.freeze import SuiteReport, check_members, open_frozen, report
+from harness.suite.freeze import SuiteReport, check_leaks, check_members, open_frozen, report
 from harness.verb.freeze import members
 from harness.verb.place import find_place
 
@@ -14,4 +14,5 @@ def check(suite: str | Path) -> SuiteReport:
     """
     frozen = open_frozen(find_place().suite(str(suite)))
     check_members(frozen, members)
+    check_leaks(frozen)
     return report(frozen.suite, frozen.lock)

@@ -146,6 +146,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
+                *read.training_remarks(connection, run),
             ),
         )
         keep_metrics(connection, run, tuple(sides["candidate"].values))

@@ -7,6 +7,8 @@ from pathlib import Path
 from harness.file.whole import new_folder
 from harness.identity import Json
 from harness.output.answer import Answer
+from harness.release.difference import Stated, difference
+from harness.release.manifest import Meaning, Runtime
 from harness.report.content import Content, MeaningChange, SliceInfo
 from harness.report.junit import junit
 from harness.report.markdown import markdown
@@ -103,24 +105,21 @@ def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
 
 
 def _meaning_changes(releases: dict[str, read.ReleaseRecord]) -> tuple[MeaningChange, ...]:
+    """As `harness diff` tells them, of what the store has of both."""
     if "parent" not in releases:
         return ()
-    parent, candidate = (_flat(json.loads(releases[side].meaning)) for side in ("parent", "candidate"))
-    return tuple(
-        MeaningChange(field, parent.get(field), candidate.get(field))
-        for field in sorted(parent.keys() | candidate.keys())
-        if parent.get(field) != candidate.get(field)
-    )
+    parent, candidate = (_stated(releases[side]) for side in ("parent", "candidate"))
+    return tuple(MeaningChange(each.field, _said(each.old), _said(each.new)) for each in difference(parent, candidate))
 
 
-def _flat(value: Json, name: str = "") -> dict[str, str]:
-    if isinstance(value, dict):
-        return {
-            path: text
-            for key, each in value.items()
-            for path, text in _flat(each, f"{name}.{key}" if name else key).items()
-        }
-    return {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
+def _stated(release: read.ReleaseRecord) -> Stated:
+    parts = {role: Meaning.model_validate_json(json.dumps(part)) for role, part in json.loads(release.parts).items()}
+    runtime = Runtime(declared={}, observed=json.loads(release.runtime))
+    return Stated(Meaning.model_validate_json(release.meaning), runtime, parts)
+
+
+def _said(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _judging_queue(place: Place, found: Answer) -> str:

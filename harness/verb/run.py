@@ -19,9 +19,10 @@ from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id, scores_key
 from harness.run.output import Executed
-from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite
+from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite, record_trained
 from harness.store import read, write
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
+from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
 from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
@@ -62,10 +63,13 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
     require_fit(sides, frozen.lock.definition)
     for release in sides.values():
         require_admitted(release)
+    seen = _trained(frozen, sides)
     run = _begin(place, frozen, sides)
     _outputs(place, run, sides, frozen, kept)
     with place.store.writing() as connection:
         record_heads(connection, frozen, run)
+        for side, found in seen.items():
+            record_trained(connection, run, side, found)
     with doing("measuring and deciding"):
         decide_run(place, run, frozen_at, frozen.lock)
     return conclude_run(place, run, bundling=True)
@@ -110,6 +114,15 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
     return {"candidate": mine, "parent": other}
 
 
+def _trained(frozen: FrozenSuite, sides: Mapping[str, Release]) -> dict[str, tuple[Trained, ...]]:
+    """Cases that either side was trained on. Raises Leaked for promotion cases of the candidate's: that its parent saw
+    them only holds it to more, and is told.
+    """
+    found = {side: trained(frozen.suite, release.name, release.training_files) for side, release in sides.items()}
+    refuse_trained(frozen.suite, sides["candidate"].name, found["candidate"])
+    return found
+
+
 def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> str:
     """Enters the run with its releases; the same inputs give the same run."""
     lock = frozen.lock
@@ -145,6 +158,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "output_key": [keys[side]],
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
+                "parts": [json.dumps({role: dict(each.meaning) for role, each in release.members.items()})],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from harness.metric.name import METRICS, parse
 from harness.output.case import OutputStatus
-from harness.output.contribution import CaseRanks, CaseRows, Contribution
+from harness.output.contribution import Contribution
+from harness.output.value import CaseValues
 from harness.verb.task.side import Asked
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ def spoiled_rankings(values: Mapping[str, Contribution], kept: frozenset[str]) -
     """
     found = {}
     for name, own in values.items():
-        if isinstance(own, CaseRows | CaseRanks) or name in kept:
+        if not isinstance(own, CaseValues) or name in kept:
             found[name] = own
         else:
             found[name] = replace(own, values=np.where(own.scored, parse(name).lowest, np.nan))

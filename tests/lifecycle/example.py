@@ -180,6 +180,7 @@ def complete(kind: str) -> dict[str, Any]:
             "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")},
             "window": {
                 "size": 64, "stride": 32, "aggregation": "best", "normalise": "after", "owner": "first",
+                "text": "second",
             },
         }  # fmt: skip
         part["rows"] |= {

@@ -154,7 +154,13 @@ class TestReport:
     def test_it_counts_cases_roles_and_support(self, write: Write, members: Members) -> None:
         """Slices count promotion cases and their groups."""
         queries = [
-            {"_id": f"q{i}", "text": "t", "kind": "typo", "article": i % 3, "split": "promotion" if i % 3 else "train"}
+            {
+                "_id": f"q{i}",
+                "text": f"t{i}",
+                "kind": "typo",
+                "article": i % 3,
+                "split": "promotion" if i % 3 else "train",
+            }
             for i in range(9)
         ]
         folder = write(

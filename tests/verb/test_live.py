@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.errors import Leaked, NotFound
 from harness.output.decision import Outcome
 
 pytestmark = pytest.mark.skipif(
@@ -76,6 +77,33 @@ def admitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name in ("mean", "cls"):
             harness.admit(name)
     return root
+
+
+class TestTraining:
+    def test_a_candidate_that_was_trained_on_a_promotion_case_is_refused(
+        self, admitted: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before anything is run; where its parent was, the decision says so and goes on."""
+        monkeypatch.chdir(admitted)
+        folder = admitted / "releases" / "cls"
+        was = (folder / "release.toml").read_text()
+        suite(admitted, {"d1": "The ferry leaves hourly."}, {"q1": "When does the ferry to the island leave?"})
+        harness.freeze("live")
+        content = harness.admit("cls").content_id
+        try:
+            (folder / "release.toml").write_text(was + '[training]\nfiles = ["seen.tsv"]\n')
+            with pytest.raises(NotFound, match=r"seen\.tsv"):
+                harness.admit("cls")
+            (folder / "seen.tsv").write_text("SCHEDULE\twhen does the ferry to the island leave\n")
+            assert harness.admit("cls").content_id == content
+            with pytest.raises(Leaked, match=r"case 'q1' .*stands in seen\.tsv line 1"):
+                harness.run("live", candidate="cls", parent="mean")
+            answer = harness.run("live", candidate="mean", parent="cls")
+            said = "Parent: its training files hold 1 promotion cases, as q1 (seen.tsv line 1)."
+            assert said in answer.decision.remarks
+            assert said in harness.decide("latest").decision.remarks
+        finally:
+            (folder / "release.toml").write_text(was)
 
 
 @pytest.fixture

@@ -137,10 +137,10 @@ def _whole(definition: ReleaseDefinition, tree: Tree, beside: Beside) -> Tree:
     calibrator: Tree = Told(None, DECLARED)
     if beside.calibrator is not None:
         calibrator = each_from(beside.calibrator.model_dump(), "declared")
-    said = definition.training
+    said = None if definition.training is None else definition.training.model_dump(mode="json", exclude={"files"})
     # An empty table says as much as none.
     training: Tree = (
-        Told(None, DECLARED) if said in (None, Training()) else each_from(said.model_dump(mode="json"), DECLARED)
+        Told(None, DECLARED) if said in (None, Training().model_dump(mode="json")) else each_from(said, DECLARED)
     )
     return {**tree, "score": {**(score if isinstance(score, Mapping) else {}), "calibrator": calibrator},
             "training": training}  # fmt: skip

@@ -26,6 +26,8 @@ def read_beside(definition: ReleaseDefinition, release_folder: Path) -> Beside:
     calibrator = None
     if definition.calibrator is not None:
         calibrator = _calibrator(_file(release_folder, "[calibrator] path", definition.calibrator.path))
+    for name in [] if definition.training is None else definition.training.files:
+        _file(release_folder, "[training] files", name)
     transitions = definition.output.transitions
     found = None if transitions is None else file_digest(_file(release_folder, "[output] transitions", transitions))
     return Beside(calibrator, found)

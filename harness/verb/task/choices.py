@@ -10,6 +10,7 @@ from harness.errors import Misconfigured
 from harness.metric import choice
 from harness.metric.choice import Chosen
 from harness.output.companion import Companion
+from harness.verb.task.calibration import calibration_companions
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 
@@ -64,3 +65,4 @@ def _companions(outputs: Chosen) -> Iterator[Companion]:
         f"{table.n_tied} cases are tied. Choices stand in the order of the data.",
         ("place", "offered", "right there", "chosen", "chosen rightly", "by chance"), rows,
     )  # fmt: skip
+    yield from calibration_companions(choice.forecasts(outputs))

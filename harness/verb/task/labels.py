@@ -16,6 +16,7 @@ from harness.metric.label import ClassTable
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
+from harness.verb.task.calibration import calibration_companions
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 SHOWN = 40
@@ -35,7 +36,7 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
         flags={"tied": outputs.tied},
-        companions=tuple(_class_companions(asked, _classified(asked.promotion))),
+        companions=_class_companions(asked, _classified(asked.promotion)),
     )
 
 
@@ -57,7 +58,7 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        companions=tuple(_set_companions(_multilabelled(asked.promotion))),
+        companions=_set_companions(_multilabelled(asked.promotion)),
     )
 
 
@@ -165,7 +166,12 @@ def _set(outputs: Multilabelled, row: np.ndarray[tuple[int], np.dtype[np.bool_]]
     return ", ".join(sorted(name for name, held in zip(outputs.classes, row, strict=True) if held))
 
 
-def _class_companions(asked: Asked, outputs: Classified) -> Iterator[Companion]:
+def _class_companions(asked: Asked, outputs: Classified) -> tuple[Companion, ...]:
+    told = calibration_companions(classification.forecasts(outputs))
+    return (*_class_tables(asked, outputs), *told)
+
+
+def _class_tables(asked: Asked, outputs: Classified) -> Iterator[Companion]:
     words = Policy(asked.policy.absent, asked.policy.division or "zero", asked.policy.empty)
     yield _table_of(classification.support(outputs, words))
     found = classification.confusion(outputs)
@@ -230,7 +236,11 @@ def _table_of(table: ClassTable) -> Companion:
     )
 
 
-def _set_companions(outputs: Multilabelled) -> Iterator[Companion]:
+def _set_companions(outputs: Multilabelled) -> tuple[Companion, ...]:
+    return (*_set_tables(outputs), *calibration_companions(multilabel.forecasts(outputs)))
+
+
+def _set_tables(outputs: Multilabelled) -> Iterator[Companion]:
     table = multilabel.label_table(outputs)
     rows = tuple(
         (
