@@ -17,7 +17,7 @@ from .verb.conftest import Project, plain_page, project  # noqa: F401  # the fix
 
 COMMANDS = (
     "admit", "bundle", "cache", "calibrate", "check", "decide", "demo", "describe", "diff", "explain", "export",
-    "freeze", "report", "run", "runs", "sql", "verify",
+    "freeze", "report", "run", "runs", "selftest", "sql", "verify",
 )  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")
 

@@ -470,6 +470,7 @@ EVIDENCE = (
     "counts",
     "deltas",
     "transitions",
+    "transition_tests",
     "rules",
 )
 SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")

@@ -314,6 +314,14 @@ CREATE TABLE IF NOT EXISTS transitions (
     transition VARCHAR NOT NULL           -- both-right | parent-only | candidate-only | both-wrong-same | both-wrong-different
 );
 
+CREATE TABLE IF NOT EXISTS transition_tests (   -- whether a slice's groups that moved fall to either side alike
+    run         VARCHAR NOT NULL,
+    slice       VARCHAR NOT NULL,         -- or all
+    lost_groups BIGINT NOT NULL,          -- groups in which more cases went from right to wrong than the other way
+    won_groups  BIGINT NOT NULL,
+    p           DOUBLE NOT NULL           -- exact and two-sided: McNemar's where every case is a group of its own
+);
+
 CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a ledger which lost a line is seen
     run       VARCHAR NOT NULL,
     data      VARCHAR NOT NULL,

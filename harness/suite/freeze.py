@@ -11,12 +11,12 @@ from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
 from harness.metric.name import parse
 from harness.suite.case import Case, Suite
-from harness.suite.definition import RANKED, Role
+from harness.suite.definition import ALL, RANKED, Role
 from harness.suite.formats.example import GOLD
 from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
-from harness.suite.policy import check_demands
+from harness.suite.policy import check_counts, check_demands
 from harness.suite.role import ROLES, TUNES
 
 VERSIONS = {"ranking": "1", **dict.fromkeys(GOLD, "1")}
@@ -86,6 +86,11 @@ def freeze(suite: Suite, members: Members) -> Lock:
                 place(path, "slices", position, "where"), found=f"slice {each.name!r} holds {held}",
                 expected="at least one promotion case", mend="Correct `where`, or take the slice out.",
             )  # fmt: skip
+    check_counts(
+        suite.definition,
+        {ALL: len(promotion)} | {name: len(promotion.intersection(held)) for name, held in slices.items()},
+        path,
+    )
     leaking = leaks(suite)
     refuse_leaks(suite, leaking)
     grades = sorted({row.grade for row in suite.judgements})

@@ -1,7 +1,7 @@
 """Whether what a suite demands can be judged at all."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,6 +38,7 @@ def check(definition: SuiteDefinition, path: Path) -> None:
         _known_slice(definition, path, ("guards", "slices"), name)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
+    _check_bounds(definition, path)
     _refuse_diagnostics(definition, path)
     # By meaning: two spellings of one metric would count it twice in the family of guards.
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
@@ -184,6 +185,57 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
             place(path, "rules", position, "value"), found=f"a count of {rule.value}",
             expected="a whole number from 0", mend="Invariants are exact: write value = 0.",
         )  # fmt: skip
+
+
+def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
+    """Margins and bounds that every candidate meets, or none could: a slip of the decimal point is no demand."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "no-worse":
+            _check_margin(path, ("rules", position, "margin"), rule.metric, rule.margin or 0.0)
+        elif rule.kind != "invariant":
+            _check_floor(path, position, rule, rule.value or 0.0)
+    if definition.guards:
+        for name in definition.guards.metrics:
+            _check_margin(path, ("guards", "margin"), name, definition.guards.margin)
+
+
+def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> None:
+    most = parse(name).span
+    if margin >= most:
+        raise Misconfigured(
+            place(path, *keys), found=f"a margin of {margin:g}, and {name} can lose no more than {most:g}",
+            expected=f"a margin below {most:g}: with this one no candidate would fail",
+            mend="Write it in the metric's own units: two of a hundred are margin = 0.02.",
+        )  # fmt: skip
+
+
+def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
+    lowest, highest = parse(rule.metric).lowest, parse(rule.metric).highest
+    least = rule.kind == "at-least"
+    if value <= lowest if least else value >= highest:
+        found, who = "which every candidate is", "no candidate would fail"
+    elif value > highest if least else value < lowest:
+        found, who = "which no candidate can be", "every candidate would fail"
+    else:
+        return
+    said = f"{rule.metric} {rule.kind.replace('-', ' ')} {value:g}"
+    raise Misconfigured(
+        place(path, "rules", position, "value"), found=f"{said}, {found}",
+        expected=f"a value within {lowest:g} and {highest:g}: with this one {who}",
+        mend="Write it in the metric's own units: nine of ten are value = 0.9.",
+    )  # fmt: skip
+
+
+def check_counts(definition: SuiteDefinition, cases: Mapping[str, int], path: Path) -> None:
+    """Raises Misconfigured for an invariant that allows as many cases as its slice has promotion cases."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "invariant" and (rule.value or 0.0) >= cases[rule.slice]:
+            raise Misconfigured(
+                place(path, "rules", position, "value"),
+                found=f"{rule.value:g} cases {rule.metric}, and {rule.slice!r} has {cases[rule.slice]}",
+                expected="fewer than there are: with this count no candidate would fail",
+                mend="Invariants are exact: write value = 0.",
+            )  # fmt: skip
 
 
 def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str]]:

@@ -1,7 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from harness.compare.draw import Resample
 from harness.compare.scoreboard import ALL, Population, scoreboard
 from harness.errors import Misconfigured, NotFound
 from harness.gate import exposure, waiver
+from harness.gate.check import jackknife_remarks
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
 from harness.identity import Json
@@ -113,18 +114,14 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
     )
     reading = exposure.record(suite_folder, exposed, remembered)
-    policy = _policy(lock)
+    policy = policy_of(lock)
     with place.store.writing() as connection:
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
         sides = _measured(connection, run, releases, lock)
         promotion = cases.roles == "promotion"
-        population = Population.of(
-            cases.case_ids[promotion],
-            cases.groups[promotion],
-            {each.name: set(lock.slices[each.name]) for each in lock.definition.slices},
-        )
+        population = population_of(cases, lock)
         seeds = np.random.default_rng(lock.definition.uncertainty.seed).spawn(2)
         cells = scoreboard(
             population,
@@ -135,10 +132,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             level=policy.uncertainty.level,
             bounds={name: (parse(name).lowest, parse(name).highest) for name in sides["candidate"].values},
         )
-        flags = _flags(sides, promotion)
+        flags = flags_of(sides, promotion)
         results = name_findings(judge(policy, population, cells, flags, seeds[1]), subject)
         results = list(
-            waiver.apply(results, waivers, read.findings_besides(connection, run), str(suite_folder / waiver.FILE))
+            waiver.apply(results, waivers, read.findings_besides(connection, run), waiver.places(suite_folder, waivers))
         )
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
@@ -153,6 +150,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_parameter_remarks(connection, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
+                *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
                 *read.training_remarks(connection, run),
             ),
@@ -182,7 +180,8 @@ def _measured(
     return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
-def _policy(lock: Lock) -> Policy:
+def policy_of(lock: Lock) -> Policy:
+    """What a frozen suite demands, as the gate reads it."""
     definition = lock.definition
     names = definition.metric_names
     return Policy(
@@ -201,7 +200,18 @@ def _policy(lock: Lock) -> Policy:
     )
 
 
-def _flags(sides: dict[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+def population_of(cases: read.CaseRows, lock: Lock) -> Population:
+    """The promotion cases with their groups and slices."""
+    promotion = cases.roles == "promotion"
+    return Population.of(
+        cases.case_ids[promotion],
+        cases.groups[promotion],
+        {each.name: set(lock.slices[each.name]) for each in lock.definition.slices},
+    )
+
+
+def flags_of(sides: Mapping[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+    """What happened to each promotion case besides its values."""
     none = dict.fromkeys(sides["candidate"].flags, np.zeros(int(promotion.sum()), dtype=bool))
     found = {side: {name: flag[promotion] for name, flag in each.flags.items()} for side, each in sides.items()}
     return Flags(found["candidate"], found.get("parent", none))

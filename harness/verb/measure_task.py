@@ -39,8 +39,26 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
 def measure_task(
     connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
 ) -> dict[str, Measured]:
-    """Reads what every side said, computes every metric that the suite names, and stores it. Sides are measured over
-    the same classes, so that what one brings to a metric can be exchanged for what the other does.
+    """Reads what every side said, computes every metric that the suite names, and stores it."""
+    found = {}
+    for side, asked in asked_sides(connection, run, suite_digest, releases, lock).items():
+        judged, found[side] = measured(asked, lock)
+        _keep(connection, run, side, releases[side].release, asked, judged, found[side].values)
+    return found
+
+
+def measured(asked: Asked, lock: Lock) -> tuple[Judged, Measured]:
+    """One side's outputs as its task judges them, and every metric that the suite names; nothing is written."""
+    judged = JUDGES[lock.definition.task](asked, metric_names(lock))
+    values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
+    return judged, Measured(asked.gold.case_ids, values, _flags(asked, judged))
+
+
+def asked_sides(
+    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+) -> dict[str, Asked]:
+    """What every side said. Sides are measured over the same classes, so that what one brings to a metric can be
+    exchanged for what the other does.
     """
     gold, marks = golds(connection, suite_digest), case_marks(connection, suite_digest)
     for release in releases.values():
@@ -67,14 +85,7 @@ def measure_task(
     }
     own = types_of if lock.definition.task == "entity" else _labels_of
     beyond = tuple(sorted({name for asked in every.values() for name in own(asked)} - set(labels)))
-    found = {}
-    for side, release in releases.items():
-        asked = replace(every[side], beyond=beyond)
-        judged = JUDGES[lock.definition.task](asked, metric_names(lock))
-        values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
-        _keep(connection, run, side, release.release, asked, judged, values)
-        found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
-    return found
+    return {side: replace(asked, beyond=beyond) for side, asked in every.items()}
 
 
 def _labels_of(asked: Asked) -> set[str]:
