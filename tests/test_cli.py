@@ -54,7 +54,7 @@ class TestHelp:
         assert name in out
 
     def test_every_command_is_a_function_too(self) -> None:
-        """And no other function is public but the one whose result is an object in memory, and `calibrate`'s other half."""
+        """And none besides but the one whose result is an object in memory, and `calibrate`'s other half."""
         assert set(harness.__all__) == {*COMMANDS, "mteb_model", "threshold"}
         assert all(callable(getattr(harness, name)) for name in harness.__all__)
 
