@@ -56,6 +56,25 @@ class SideName(StrEnum):
     parent = "parent"
 
 
+class RuleName(StrEnum):
+    costs = "costs"
+    capacity = "capacity"
+    f1 = "f1"
+    coverage = "coverage"
+    risk = "risk"
+
+
+class GroundName(StrEnum):
+    confidence = "confidence"
+    margin = "margin"
+    entropy = "entropy"
+
+
+class OfName(StrEnum):
+    relevance = "relevance"
+    answerability = "answerability"
+
+
 class Export(StrEnum):
     trec = "trec"
     beir = "beir"
@@ -274,24 +293,75 @@ def sql(
 def calibrate(
     run: RunName,
     family: Annotated[
-        FamilyName, typer.Option(help="temperature, vector and matrix for classes; else for label sets.")
-    ],
+        FamilyName | None, typer.Option(help="temperature, vector, matrix for classes; else for one score at a time.")
+    ] = None,
     save: Annotated[str | None, typer.Option(help="The file to write, beside release.toml, which names it.")] = None,
     side: Annotated[SideName, typer.Option(help="Whose scores.")] = SideName.candidate,
+    of: Annotated[
+        OfName | None,
+        typer.Option(help="Of rankings: relevance of judged documents (the default), or answerability by top score."),
+    ] = None,
+    threshold: Annotated[
+        RuleName | None,
+        typer.Option(help="Instead of a map: a threshold by costs, capacity or f1, or abstention by coverage or risk."),
+    ] = None,
+    false_positive: Annotated[float | None, typer.Option(help="costs: what a false alarm costs.")] = None,
+    false_negative: Annotated[float | None, typer.Option(help="costs: what a miss costs.")] = None,
+    label_costs: Annotated[
+        list[str] | None, typer.Option(help="costs: LABEL=FALSE_ALARM:MISS, once for each such label.")
+    ] = None,
+    capacity: Annotated[float | None, typer.Option(help="capacity: the share of cases that can be taken.")] = None,
+    coverage: Annotated[float | None, typer.Option(help="coverage: the share that is answered at least.")] = None,
+    risk: Annotated[float | None, typer.Option(help="risk: the share of answers that may be wrong.")] = None,
+    ground: Annotated[GroundName, typer.Option(help="coverage, risk: how sure is measured.")] = GroundName.confidence,
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a map from a run's raw scores to probabilities, on its calibration cases alone."""
+    """Fit a map from a run's raw scores to probabilities, or a threshold, on its calibration cases alone."""
     from harness.verb.calibrate import calibrate as verb
 
-    found = verb(run, family=family.value, side=side.value, save=save, store=store)
+    if threshold is not None and family is None:
+        from harness.verb.threshold import threshold as choose
+
+        chosen = choose(
+            run, rule=threshold.value, false_positive=false_positive, false_negative=false_negative,
+            label_costs=_label_costs(label_costs or []), capacity=capacity, coverage=coverage, risk=risk,
+            ground=ground.value, side=side.value, save=save, store=store,
+        )  # fmt: skip
+        _print_fitted(chosen.as_record(), "threshold", chosen.path, as_json)
+        return
+    if family is None or threshold is not None:
+        raise Misconfigured(
+            "calibrate", found="both --family and --threshold" if family else "neither --family nor --threshold",
+            expected="one of them", mend="Give --family to fit a map, or --threshold to choose a threshold.",
+        )  # fmt: skip
+    found = verb(run, family=family.value, side=side.value, of=None if of is None else of.value, save=save, store=store)
+    _print_fitted(found.as_record(), "calibrator", found.path, as_json)
+
+
+def _label_costs(written: list[str]) -> dict[str, tuple[float, float]]:
+    found = {}
+    for each in written:
+        label, _, costs = each.rpartition("=")
+        try:
+            alarm, miss = (float(cost) for cost in costs.split(":"))
+        except ValueError:
+            raise Misconfigured(
+                f"--label-costs {each}", found="no label with two costs", expected="LABEL=FALSE_ALARM:MISS",
+                mend='Write it like --label-costs "REFUND=4:1".',
+            ) from None  # fmt: skip
+        found[label] = (alarm, miss)
+    return found
+
+
+def _print_fitted(record: dict[str, Json], name: str, path: str | None, as_json: bool) -> None:
     if as_json:
-        _print_json(found.as_record())
+        _print_json(record)
         return
     with _reader_may_leave():
-        typer.echo(json.dumps(found.as_record()["calibrator"], indent=2, ensure_ascii=False))
-        if found.path is not None:
-            typer.echo(f"wrote {found.path}", err=True)
+        typer.echo(json.dumps(record[name], indent=2, ensure_ascii=False))
+        if path is not None:
+            typer.echo(f"wrote {path}", err=True)
 
 
 @app.command()
@@ -312,6 +382,29 @@ def export(
     with _reader_may_leave():
         for file in found.files:
             typer.echo(f"wrote  {file}")
+
+
+@app.command()
+def selftest(
+    run: RunName,
+    trials: Annotated[int, typer.Option(help="How often the decision is made again, for every share.")] = 300,
+    drop: Annotated[
+        float | None,
+        typer.Option(help="The loss to be planted, in the metric's units; by default each rule's own: margin and MDE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the exchanges and plants.")] = 1,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """How often this gate would block by chance, and how often it would find a loss of a stated size."""
+    from harness.verb.selftest import selftest as verb
+
+    found = verb(run, trials=trials, drop=drop, seed=seed, store=store)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    with _reader_may_leave():
+        typer.echo(found.text)
 
 
 @app.command()

@@ -84,3 +84,60 @@ def risk_coverage(sure: Floats, losses: Floats) -> RiskCoverage:
     at = np.arange(1, len(sure) + 1)
     running = (before + step * np.repeat(lost / counts, counts)) / at
     return RiskCoverage(answered / len(sure), paid / answered, float(running.mean()))
+
+
+def best_f1_threshold(scores: Floats, gold: Ints) -> float:
+    """From which score [n] on saying yes has the highest F1 against gold 0 or 1 [n]: halfway between two scores that
+    differ, the highest of equally good ones. Raises Misconfigured without a positive case.
+    """
+    if not gold.any():
+        raise Misconfigured(
+            "the threshold with the best F1", found="no calibration case that has the label", expected="some",
+            mend="Give it cases, or declare the label's threshold.",
+        )  # fmt: skip
+    values, place = np.unique(scores, return_inverse=True)
+    given = np.cumsum(np.bincount(place)[::-1])[::-1]
+    right = np.cumsum(np.bincount(place, gold)[::-1])[::-1]
+    reached = 2 * right / (given + gold.sum())
+    best = int(np.flatnonzero(reached == reached.max())[-1])
+    if best == 0:
+        return float(values[0])
+    low, high = float(values[best - 1]), float(values[best])
+    middle = low + (high - low) / 2
+    return middle if low < middle <= high else high
+
+
+@dataclass(frozen=True, slots=True)
+class Abstention:
+    """Sureness below which nothing is said, and what that comes to: the share that is answered, and its risk."""
+
+    below: float
+    coverage: float
+    risk: float
+
+
+def abstain_for_coverage(sure: Floats, losses: Floats, coverage: float) -> Abstention:
+    """The highest bar over which at least so large a share of sureness [n] is; no tied group is cut."""
+    if not 0 < coverage <= 1:
+        raise Misconfigured(
+            "coverage", found=f"{coverage}", expected="a share above 0, at most 1", mend="Say which share is answered.",
+        )  # fmt: skip
+    curve = risk_coverage(sure, losses)
+    return _abstention(sure, curve, int(np.searchsorted(curve.coverage, coverage - 1e-12)))
+
+
+def abstain_for_risk(sure: Floats, losses: Floats, risk: float) -> Abstention:
+    """The bar under which the most is answered with no more risk than this. Raises Misconfigured where none is."""
+    curve = risk_coverage(sure, losses)
+    within = np.flatnonzero(curve.risk <= risk)
+    if not len(within):
+        raise Misconfigured(
+            "risk", found=f"at least {curve.risk.min():.4g}, however few are answered", expected=f"{risk} at most",
+            mend="Allow more risk, or improve the model.",
+        )  # fmt: skip
+    return _abstention(sure, curve, int(within[-1]))
+
+
+def _abstention(sure: Floats, curve: RiskCoverage, at: int) -> Abstention:
+    falling = np.unique(sure)[::-1]
+    return Abstention(float(falling[at]), float(curve.coverage[at]), float(curve.risk[at]))

@@ -284,7 +284,9 @@ def _refuse_unfit(scores: Floats, gold: Ints, classes: int) -> None:
     """Raises Misconfigured without cases, for scores that aren't finite, and for two classes of which one lacks."""
     if (
         not len(gold)
-        or not np.isfinite(scores).all()
+        or np.isnan(scores).any()
+        or (scores == np.inf).any()
+        or (scores.ndim == 1 and not np.isfinite(scores).all())
         or (classes == 2 and scores.ndim == 1 and len(np.unique(gold)) < 2)
     ):
         raise Misconfigured(

@@ -13,7 +13,9 @@ from harness.errors import Misconfigured
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-ScoreType: TypeAlias = Literal["logit", "probability"]
+ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"]
+"""What a score is; a gap is how far an answer's is above that of there being none."""
+Of: TypeAlias = Literal["labels", "choices", "relevance", "answerability"]
 Family: TypeAlias = Literal["temperature", "vector", "matrix", "platt", "isotonic", "beta", "histogram"]
 Fit: TypeAlias = Callable[[Floats, Ints], Calibration]
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
@@ -50,7 +52,10 @@ class Parameters(BaseModel):
 
 
 class FittedOn(BaseModel):
-    """The cases: suite, digest of its data, role and slice, how many, and which, by the digests that its lock has."""
+    """The cases: suite, digest of its data, role and slice, how many rows of how many cases in how many groups, and
+    which: by the digests that its lock has, and by those of their IDs and inputs, which no role and no suite changes.
+    `left_out`: calibration cases with the inputs of a promotion case.
+    """
 
     model_config = Strict
 
@@ -58,27 +63,52 @@ class FittedOn(BaseModel):
     data: Digest
     role: Literal["calibration"] = "calibration"
     slice: str = "all"
-    included: Literal["scored cases with gold"] = "scored cases with gold"
+    included: str = "scored cases with gold"
     n: int
+    n_cases: int | None = None
+    n_groups: int | None = None
+    left_out: int = 0
     case_digests: list[str]
+    case_ids: list[str] = []
+    case_inputs: list[str] = []
+
+
+class Point(BaseModel):
+    """What a score comes to, with its interval, whole groups of cases resampled and the map fitted anew."""
+
+    model_config = Strict
+
+    score: float
+    probability: float
+    low: float
+    high: float
 
 
 class CalibratorRecord(BaseModel):
-    """`maps`: one for all labels together, or one a label, in the order of `labels`. `fitted_under`: the key of the raw
-    scores. `aggregation`: of windows or members, what the scores were before.
+    """`of`: whose chance it gives. `maps`: one for all labels together, or one a label, in the order of `labels`.
+    `fitted_under`: the key of the raw scores, `release` what they were called. `corpus`: digest of the documents, where
+    what is asked depends on what is among them. `valid_for`: what it says nothing beyond. `aggregation`: of windows or
+    members, behind which the scores stand. `curve`: of one map of a score,
+    from `curve_draws` draws that allow a fit.
     """
 
     model_config = Strict
 
     schema_: Annotated[Literal["harness.calibrator.v1"], Field(alias="schema")] = "harness.calibrator.v1"
+    of: Of = "labels"
     family: Family
     objective: str
     maps: list[Parameters]
     labels: list[str]
     score_type: ScoreType
     fitted_under: Digest
+    release: str | None = None
+    corpus: Digest | None = None
     fitted_on: FittedOn
-    aggregation: Literal["none"] = "none"
+    valid_for: str | None = None
+    curve: list[Point] = []
+    curve_draws: int = 0
+    aggregation: Literal["none", "windows", "stages", "members"] = "none"
     software: dict[str, str]
     dtype: Literal["float64"] = "float64"
 
@@ -136,6 +166,18 @@ def applied(record: CalibratorRecord, scores: Floats) -> Floats:
         for column, each in enumerate(maps):
             result[usable, column] = each.probabilities(given[:, column])
     return result
+
+
+def applied_to_score(record: CalibratorRecord, scores: Floats) -> Floats:
+    """Probabilities [n] of one score [n]; NaN stays."""
+    return applied(record, scores[:, None])[:, 0]
+
+
+def applied_to_choices(record: CalibratorRecord, scores: Floats) -> Floats:
+    """Probabilities [k] of a case's choices, whose scores [k] compete."""
+    [said] = record.maps
+    given = inputs(scores[None], record.score_type, record.family)
+    return np.asarray(_map(record.family, said).probabilities(given)[0])
 
 
 def parameters(found: Calibration) -> Parameters:

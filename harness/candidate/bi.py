@@ -111,6 +111,7 @@ def _side(release: Release, owner: Release, side: Side, prompt: str, modules: Se
         max_length=meaning.max_length.value,
         widest=positions(modules[0].model.config),
         keys=keys(release, side, prompt),
+        side=side,
         window=window,
         include_prompt=meaning.include_prompt,
         truncate_dim=meaning.truncate_dim,

@@ -1,23 +1,30 @@
 """Cross-encoders: a query and a document are read together, and the model gives numbers of the two.
 
 A pair's numbers are the head's own; the activation and the class that ranks are the release's, and applied after them.
+A document that is longer than a window is read in several, each behind the whole query, whose numbers become one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Share, Tokens, width_of
+from harness.candidate.batch import Share, Tokens, Windows, width_of
 from harness.candidate.encoder import Encoded, encode
 from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
+from harness.candidate.window import lay_out, parts, room_for_windows
 from harness.errors import Misconfigured
+from harness.readout.probability import log_softmax
 from harness.readout.projection import activate
 from harness.release.manifest import Score, Tower
 from harness.release.open import Release
+from harness.rows.windows import best
+
+# Activations by which a larger raw number is never a smaller score.
+RISING = ("identity", "tanh", "relu", "sigmoid", "softplus", "elu", "leaky-relu")
 
 
 class Pair(NamedTuple):
@@ -30,18 +37,24 @@ class Pair(NamedTuple):
 class PairEncoder:
     """A loaded cross-encoder. What is kept of a pair are its raw numbers, [1, l] for a head of `labels`.
 
-    `prompt` stands before the query; `max_length` in tokens, special ones included, of both texts together. `width`:
-    raw numbers of a pair.
+    `prompt` stands before the query; `max_length` in tokens, special ones included, of what is read at once. `width`:
+    raw numbers of a pair. `window`: how a longer document is read, None where both texts are cut. `core`: what makes
+    the `scores` of a batch.
     """
 
+    side = "pair"
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
     ) -> None:
         self.model, self.tokenizer, self.folder, self.keys = model, model.tokenizer, folder, keys
         go_without_advice(self.tokenizer)
-        self.prompt, self.max_length = tower.input.prompts.get("pair", ""), tower.input.max_length
+        self.prompt, self.window = tower.input.prompts.get("pair", ""), tower.input.window
+        self.max_length = tower.input.max_length if self.window is None else self.window.size
+        self.core: Callable[[Features], Features] = model
         self.widest = positions(model[0].model.config)
         self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)
         self.width = int(model.num_labels)
@@ -59,10 +72,18 @@ class PairEncoder:
         return rendered_digest(self.prompt + query)
 
     def tokenise(self, pairs: Sequence[Pair]) -> list[Tokens]:
-        """Tokens of pairs, cut at `max_length`, with what each of the two texts keeps and loses."""
+        """Tokens of pairs with what each of the two texts keeps and loses: cut at `max_length`, or whole where the
+        document is read in windows. A query that leaves no room for them makes this raise.
+        """
         whole = self._features(pairs)
-        found = [Tokens(each.features, shares=tuple(Share(kept, 0) for kept in each.of_texts)) for each in whole]
-        long = [row for row, each in enumerate(whole) if len(each.features["input_ids"]) > self.max_length]
+        found = [
+            Tokens(each.features, shares=tuple(Share(kept, 0) for kept in each.of_texts), windows=each.windows)
+            for each in whole
+        ]
+        long = [
+            row for row, each in enumerate(whole)
+            if each.windows is None and len(each.features["input_ids"]) > self.max_length
+        ]  # fmt: skip
         if long:
             cut = self._features([pairs[row] for row in long], truncation=self._cut, max_length=self.max_length)
             for row, each in zip(long, cut, strict=True):
@@ -72,16 +93,17 @@ class PairEncoder:
         return found
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
-    def rows(self, tokens: Sequence[Tokens], width: int) -> Features:
+    def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
         """The whole forward pass: from a pair's rows the head makes `scores` [n, l] at once."""
         import torch
 
-        features = padded(self.tokenizer, tokens, width, None, self.model[0].model.device)
+        features = padded(self.tokenizer, tokens, width, padding_side, self.model[0].model.device)
         with torch.inference_mode():
-            found: Features = self.model(features)
-        return found
+            return self.core(features)
 
     def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
         logits: NDArray[np.float32] = features["scores"].float().cpu().numpy()
@@ -94,10 +116,29 @@ class PairEncoder:
         return None
 
     def parts(self, tokens: Tokens) -> list[Tokens]:
-        return [tokens]
+        return parts(tokens)
 
     def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
-        return pieces[0]
+        """[1, l]: the numbers of the window that ranks a pair highest, the earliest of equals, or the mean of all. What
+        isn't finite in any of them stays so.
+        """
+        if len(pieces) == 1 or self.window is None:
+            return pieces[0]
+        every = np.concatenate([piece.values for piece in pieces])
+        bad = np.flatnonzero(~np.isfinite(every).all(axis=1))
+        if len(bad):
+            return Piece(every[bad[:1]])
+        if self.window.aggregation == "best":
+            return Piece(every[best(self._telling(every)), None])
+        return Piece(every.mean(axis=0, dtype=np.float64, keepdims=True).astype(np.float32))
+
+    def _telling(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+        """[w], rising with the score of each window [w, l], and telling windows apart that the activation would not."""
+        column = 0 if self._score.label is None else self._labels.index(self._score.label)
+        if self._score.activation == "softmax":
+            return log_softmax(logits, 1.0)[:, column]
+        rising = self._score.activation in RISING
+        return logits[:, column].astype(np.float64) if rising else activate(self._score.activation, logits)[:, column]
 
     def scores(self, logits: NDArray[np.floating], grid: float) -> NDArray[np.float64]:
         """What ranks, [n], from the raw numbers [n, l]: higher is better; NaN where one of them isn't finite.
@@ -114,22 +155,35 @@ class PairEncoder:
 
     def _features(self, pairs: Sequence[Pair], **options: Any) -> list["_Joined"]:
         first, second = [self.prompt + pair.query for pair in pairs], [pair.document for pair in pairs]
-        found = self.tokenizer(first, second, padding=False, verbose=False, **{"truncation": False, **options})
-        return [
-            _Joined({key: found[key][row] for key in found}, _counts(found.sequence_ids(row)))
-            for row in range(len(pairs))
-        ]
+        found = self.tokenizer(
+            first, second, padding=False, verbose=False, return_offsets_mapping=self.window is not None,
+            **{"truncation": False, **options},
+        )  # fmt: skip
+        offsets = found.pop("offset_mapping") if self.window is not None else None
+        joined = []
+        for row, pair in enumerate(pairs):
+            texts = found.sequence_ids(row)
+            windows = None if offsets is None or options else self._windows(pair, texts, offsets[row])
+            features = {key: found[key][row] for key in found}
+            joined.append(_Joined(features, (texts.count(0), texts.count(1)), windows))
+        return joined
+
+    def _windows(
+        self, pair: Pair, texts: Sequence[int | None], offsets: Sequence[tuple[int, int]]
+    ) -> Windows | None:  # fmt: skip
+        """Of the document; None of one without a token."""
+        if self.window is None:
+            return None
+        own = np.array([each == 1 for each in texts])
+        return lay_out(self.window, own, np.array(offsets, dtype=np.int64).reshape(-1, 2), pair.document)
 
 
 class _Joined(NamedTuple):
-    """A pair's features, and how many tokens each of the two texts has of them."""
+    """A pair's features, how many tokens each of the two texts has of them, and the windows of the document."""
 
     features: dict[str, list[int]]
     of_texts: tuple[int, int]
-
-
-def _counts(sequences: Sequence[int | None]) -> tuple[int, int]:
-    return sequences.count(0), sequences.count(1)
+    windows: Windows | None
 
 
 def load_cross(release: Release) -> PairEncoder:
@@ -153,6 +207,12 @@ def load_cross(release: Release) -> PairEncoder:
     model = loaded(release, "CrossEncoder")
     _hold(release, model)
     room_for_text(release.name, tower.input.max_length, model.tokenizer, pair=True)
+    if tower.input.window is not None:
+        prompt = tower.input.prompts.get("pair", "")
+        around = model.tokenizer.num_special_tokens_to_add(pair=True) + len(
+            model.tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]
+        )
+        room_for_windows(release.name, tower.input.window, around)
     return PairEncoder(
         model, folder=folder, tower=tower, score=meaning.score, labels=meaning.output.labels or (),
         keys=_keys(release, tower),

@@ -6,6 +6,7 @@ once and each readout is applied to them. So a changed pooling, projection or no
 
 import copy
 import hashlib
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.batch import Tokens, Tried, batched, each
-from harness.candidate.runtime import said
+from harness.candidate.passes import Pass, Spent, shared_out, tell
+from harness.candidate.runtime import said, threads, wait_for_device
 from harness.candidate.side import Features, Keys, Piece, Side, SideEncoder
 
 Text = TypeVar("Text", bound=Hashable)
@@ -35,6 +37,11 @@ class Reads(Protocol[Text_contra]):
     keys: Keys
     batch_tokens: int | None
     """Padded tokens that a batch may have at most; None for as many as any."""
+
+    @property
+    def side(self) -> str:
+        """Of its texts: query, document, pair, or text where there are no sides."""
+        ...
 
     def tokenise(self, texts: Sequence[Text_contra], /) -> Sequence[Tokens]: ...
 
@@ -179,6 +186,11 @@ class _Want(NamedTuple):
     item: str
 
 
+def _input(item: str) -> str:
+    """The digest of what the model is given, without what its readout leaves out."""
+    return item.partition("-")[0]
+
+
 class _Reader(NamedTuple):
     encoder: Reads[Any]
     excluded: int
@@ -193,6 +205,8 @@ class _Job:
     readers: dict[_Want, _Reader]
 
 
+# By the key of their rows, and the digest of what is read.
+_Jobs: TypeAlias = dict[tuple[str, str], _Job]
 # A piece, or the reason why there is none.
 _Answer: TypeAlias = Piece | str
 
@@ -200,7 +214,7 @@ _Answer: TypeAlias = Piece | str
 def _answers(readings: Sequence[_Reading], kept: Pieces | None) -> dict[_Want, _Answer]:
     """For all that is wanted: taken from what is kept, or computed."""
     found: dict[_Want, _Answer] = {}
-    jobs: dict[tuple[str, str], _Job] = {}
+    jobs: _Jobs = {}
     for reading in readings:
         encoder, wanted = reading.encoder, reading.wanted()
         if kept is not None:
@@ -209,13 +223,16 @@ def _answers(readings: Sequence[_Reading], kept: Pieces | None) -> dict[_Want, _
             found |= {_Want(encoder.keys.vector, item): piece for item, piece in known.items()}
         for want, tokens in wanted.items():
             if want not in found:
-                place = (encoder.keys.rows, want.item.partition("-")[0])
+                place = (encoder.keys.rows, _input(want.item))
                 job = jobs.setdefault(place, _Job(encoder, tokens, {}))
                 job.readers.setdefault(want, _Reader(encoder, tokens.excluded))
     todo = list(jobs.values())
     widths = [(job.encoder.keys.rows, job.encoder.column_count(job.tokens)) for job in todo]
     most = {job.encoder.keys.rows: job.encoder.batch_tokens for job in todo if job.encoder.batch_tokens is not None}
-    tried = batched(_compute, todo, widths, most)
+    spent: list[Spent] = []
+    started = time.perf_counter()
+    tried = batched(lambda batch: _compute(batch, spent), todo, widths, most)
+    _tell(time.perf_counter() - started, spent, readings, jobs)
     computed: dict[str, dict[str, Piece]] = {}
     for position, job in enumerate(todo):
         answers = tried.results.get(position) or dict.fromkeys(job.readers, tried.reasons.get(position, ""))
@@ -229,11 +246,25 @@ def _answers(readings: Sequence[_Reading], kept: Pieces | None) -> dict[_Want, _
     return found
 
 
-def _compute(jobs: Sequence[_Job]) -> list[dict[_Want, _Answer]]:
+def _tell(wall: float, spent: Sequence[Spent], readings: Sequence[_Reading], jobs: _Jobs) -> None:
+    """What the passes took. A text counts where any part of it was computed, and as often as it was cut otherwise."""
+    texts: dict[str, set[tuple[str, ...]]] = {}
+    for reading in readings:
+        key = reading.encoder.keys.rows
+        computed = (items for items in reading.items.values() if any((key, _input(item)) in jobs for item in items))
+        texts.setdefault(key, set()).update(computed)
+    sides = {job.encoder.keys.rows: job.encoder.side for job in jobs.values()}
+    for key, took in shared_out(wall, spent).items():
+        tell(Pass(key, sides[key], len(texts[key]), took.tokens, took.seconds, threads()))
+
+
+def _compute(jobs: Sequence[_Job], spent: list[Spent]) -> list[dict[_Want, _Answer]]:
     """One batch: its rows once, then each readout on those of them that it is to read."""
-    first = jobs[0]
+    first, started = jobs[0], time.perf_counter()
     width = first.encoder.column_count(first.tokens)
     features = first.encoder.rows([job.tokens for job in jobs], width)
+    wait_for_device()
+    through = time.perf_counter()
     groups: dict[tuple[str, int], list[tuple[int, _Want, Reads[Any]]]] = {}
     for position, job in enumerate(jobs):
         for want, reader in job.readers.items():
@@ -250,6 +281,8 @@ def _compute(jobs: Sequence[_Job]) -> list[dict[_Want, _Answer]]:
             pieces = [said(error)] * len(members)
         for (position, want, _), piece in zip(members, pieces, strict=True):
             answers[position][want] = piece
+    whole = time.perf_counter() - started
+    spent.append(Spent(first.encoder.keys.rows, sum(job.tokens.kept for job in jobs), through - started, whole))
     return answers
 
 

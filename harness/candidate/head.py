@@ -3,7 +3,7 @@
 Their numbers become labels, tags or an answer in `head_output`; here they are as the model gives them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,17 +53,24 @@ class Loaded(NamedTuple):
 
 class HeadModel:
     """A loaded head. Of a sample are kept its numbers: [1, c], or of a head on every row [r, c] of its r tokens,
-    without padding. `max_length` in tokens of all that is read at once, special ones included.
+    without padding. `max_length` in tokens of all that is read at once, special ones included. `core`: what makes the
+    `numbers` of a batch. `paired`: whether two texts are read at once.
     """
 
+    side = "text"
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
         go_without_advice(self.tokenizer)
-        self.max_length, self.width, self.window = tower.input.max_length, width, tower.input.window
+        self.window, self.width = tower.input.window, width
+        self.max_length = tower.input.max_length if self.window is None else self.window.size
         self.widest = positions(loaded.model.config)
-        self._cut, self._family = tower.input.truncation, tower.readout.family
+        self._cut, self.family = tower.input.truncation, tower.readout.family
+        self.paired = tower.input.template != "single"
+        self.core = self._computed
 
     def digest(self, sample: Sample) -> str:
         """SHA-256 of what is read, the parts apart."""
@@ -83,7 +90,7 @@ class HeadModel:
     def layouts(self, samples: Sequence[Sample]) -> list[Layout]:
         """What the tokens of samples stand for, as they are cut; of a span's sample, those of each of its windows."""
         every = [each.layout for each in self._read(samples)]
-        if self._family != "span-head":
+        if self.family != "span-head":
             return every
         apart = zip(every, (self._windows(*each) for each in zip(samples, every, strict=True)), strict=True)
         return [part for layout, windows in apart for part in _laid_out(layout, windows)]
@@ -96,7 +103,7 @@ class HeadModel:
         windows = tokens.windows
         if windows is None or len(pieces) == 1:
             return pieces[0]
-        if self._family != "token-head":
+        if self.family != "token-head":
             return Piece(np.concatenate([piece.values for piece in pieces]))
         policy: Owner = "largest-context"
         if self.window is not None and self.window.owner is not None:
@@ -109,49 +116,59 @@ class HeadModel:
         return Piece(np.concatenate([first[: windows.head], own, last[len(last) - windows.tail :]]))
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
-    def rows(self, tokens: Sequence[Tokens], width: int) -> Features:
-        """The whole forward pass: `numbers` [n, c], or [n, width, c] of a head on every row."""
+    def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
+        """The whole forward pass: `numbers` [n, c], or [n, width, c] of a head on every row, beside what was given."""
         import torch
 
-        given = padded(self.tokenizer, tokens, width, None, self.model.device)
-        choices = self._family == "choice-head"
+        given = padded(self.tokenizer, tokens, width, padding_side, self.model.device)
         with torch.inference_mode():
-            # One choice at a time: how many there are, and of what lengths, must not change what one is worth.
-            output = self.model(**({key: each[:, None] for key, each in given.items()} if choices else given))
-        if self._family == "span-head":
-            numbers = torch.stack([output.start_logits, output.end_logits], dim=-1)
-        else:
-            numbers = output.logits
-        return {"numbers": numbers, "attention_mask": given["attention_mask"]}
+            return self.core(given)
+
+    def _computed(self, given: Features) -> Features:
+        import torch
+
+        choices = self.family == "choice-head"
+        # One choice at a time: how many there are, and of what lengths, must not change what one is worth.
+        output = self.model(**({key: each[:, None] for key, each in given.items()} if choices else given))
+        if self.family == "span-head":
+            return {**given, "numbers": torch.stack([output.start_logits, output.end_logits], dim=-1)}
+        return {**given, "numbers": output.logits}
 
     def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
         numbers: NDArray[np.float32] = features["numbers"].float().cpu().numpy()
-        if self._family not in OF_ROWS:
+        if self.family not in OF_ROWS:
             return [Piece(row[None]) for row in numbers]
         attended = (features["attention_mask"] == 1).cpu().numpy()
         return [Piece(rows[mask]) for rows, mask in zip(numbers, attended, strict=True)]
 
     def blank(self) -> Piece:
-        rows = 0 if self._family in OF_ROWS else 1
+        rows = 0 if self.family in OF_ROWS else 1
         return Piece(np.full((rows, self.width), np.nan, dtype=np.float32))
 
     def fault(self, piece: Piece) -> str | None:
         return None
 
     def _windows(self, sample: Sample, layout: Layout) -> Windows | None:
-        """Of the last text of a sample: a question stands before every window of its context."""
+        """Of the one text of a sample, or of that which is long: the other stands around each of its windows."""
         if self.window is None:
             return None
-        own = layout.texts == (0 if sample.second is None else 1)
+        long = self._long(sample)
+        own = layout.texts == long
         if isinstance(sample.first, str):
-            return lay_out(self.window, own, layout.offsets, sample.first if sample.second is None else sample.second)
+            return lay_out(self.window, own, layout.offsets, str(sample[long]))
         # The tokenizer counts the characters of each word from 0.
         starts = np.cumsum([0, *(len(word) + 1 for word in sample.first)])
         offsets = layout.offsets + np.where(own, starts[layout.words], 0)[:, None]
         found = lay_out(self.window, own, offsets, " ".join(sample.first))
         return None if found is None else replace(found, words=layout.words[own])
+
+    def _long(self, sample: Sample) -> int:
+        """Which text of a sample is read in windows, 0 or 1."""
+        return 0 if sample.second is None or (self.window is not None and self.window.text == "first") else 1
 
     def _read(self, samples: Sequence[Sample]) -> list["_Read"]:
         """Words and texts are never given together, nor pairs and single texts: the tokenizer takes lists of a kind."""
@@ -163,10 +180,13 @@ class HeadModel:
         return [found[row] for row in range(len(samples))]
 
     def _alike(self, samples: Sequence[Sample]) -> list["_Read"]:
+        """As they are cut, or whole: of windows there is something to cut only where their own text has no token."""
         found = list(self._features(samples, truncation=False))
-        if self.window is not None:
-            return found
-        long = [row for row, each in enumerate(found) if len(each) > self.max_length]
+        long = [
+            row for row, each in enumerate(found)
+            if len(each) > self.max_length
+            and not (self.window is not None and (each.layout.texts == self._long(samples[row])).any())
+        ]  # fmt: skip
         if long:
             cut = self._features([samples[row] for row in long], truncation=self._cut, max_length=self.max_length)
             for row, each in zip(long, cut, strict=True):
@@ -267,4 +287,6 @@ def _hold(name: str, loaded: Loaded, manifest: Manifest, tower: Tower) -> None:
         {"numbers": numbers, "words of tokens": "told" if loaded.tokenizer.is_fast else "none"},
         {"numbers": manifest.meaning.output.dimension, "words of tokens": "told"},
     )
-    room_for_text(name, tower.input.max_length, loaded.tokenizer, pair=tower.input.template != "single")
+    window = tower.input.window
+    room = tower.input.max_length if window is None else window.size
+    room_for_text(name, room, loaded.tokenizer, pair=tower.input.template != "single")

@@ -49,7 +49,7 @@ def said_of(meaning: Meaning, samples: Sequence[Sample], numbers: Sequence[Numbe
         case "span":
             return _span(output, samples[0], numbers[0], layouts)
         case "choice":
-            return Scores(_applied(meaning, np.concatenate([each[0] for each in numbers])))
+            return Scores(_applied(meaning, np.array([_of_choice(meaning, each) for each in numbers])))
         case _:
             return Scores(_of_windows(meaning, numbers[0]))
 
@@ -60,6 +60,14 @@ def _of_windows(meaning: Meaning, numbers: Numbers) -> Floats:
     if tower.input.window is not None and tower.input.window.aggregation == "mean-of-probabilities":
         return np.asarray(_applied(meaning, numbers).mean(axis=0))
     return _applied(meaning, numbers.mean(axis=0, dtype=np.float64))
+
+
+def _of_choice(meaning: Meaning, numbers: Numbers) -> float:
+    """Of one choice, from those of the windows [w, 1] of its context: the highest, or their mean."""
+    [tower] = meaning.towers.values()
+    if tower.input.window is not None and tower.input.window.aggregation == "best":
+        return float(numbers.max())
+    return float(numbers[:, 0].mean(dtype=np.float64))
 
 
 def _applied(meaning: Meaning, numbers: NDArray[np.floating]) -> Floats:

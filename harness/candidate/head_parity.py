@@ -47,10 +47,9 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
     """
     [tower] = manifest.meaning.towers.values()
     try:
-        tensors = _head(tower, folder)
-        maps = [_map(tower, at, tensors) for at in range(len(tower.readout.projections))]
+        maps = maps_of(tower, folder)
         found = {
-            one.name: relative_difference(one.logits, _computed(one, tower, maps))
+            one.name: relative_difference(one.logits, rebuilt(one, tower, maps))
             for one in _answers(folder, tower, texts)
         }
     except Stopped:
@@ -62,7 +61,7 @@ def head_parity(folder: Path, manifest: Manifest, texts: Mapping[str, str], tole
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
+class Answered:
     """One text, beside c − 1 others where it is one of c choices, padded to one width.
 
     Shapes: rows [c, r, d], counted [c, r]; logits [n] of a sequence head, [r, n] of one on every row, [c] of choices.
@@ -74,7 +73,15 @@ class _Answer:
     logits: NDArray[np.float32]
 
 
-def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[_Answer]:
+def maps_of(tower: Tower, folder: Path) -> list[Dense | LayerNorm]:
+    """The maps from a row to the head's numbers, with the weights in its files. Raises NotAdmitted where they differ
+    from the manifest's.
+    """
+    tensors = _head(tower, folder)
+    return [_map(tower, at, tensors) for at in range(len(tower.readout.projections))]
+
+
+def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[Answered]:
     import torch
 
     model, tokenizer = open_head(folder, tower)
@@ -94,10 +101,10 @@ def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[_
             logits = torch.stack([output.start_logits[0], output.end_logits[0]], dim=-1)
         else:
             logits = output.logits[0]
-        yield _Answer(name, rows.numpy(), given["attention_mask"].bool().numpy(), logits.numpy())
+        yield Answered(name, rows.numpy(), given["attention_mask"].bool().numpy(), logits.numpy())
 
 
-def _computed(one: _Answer, tower: Tower, maps: Sequence[Dense | LayerNorm]) -> NDArray[np.float64]:
+def rebuilt(one: Answered, tower: Tower, maps: Sequence[Dense | LayerNorm]) -> NDArray[np.float64]:
     """The answer's logits, in their shape."""
     if tower.readout.family in OF_ONE_ROW:
         [mode] = tower.readout.modes

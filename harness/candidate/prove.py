@@ -6,11 +6,12 @@ from typing import Protocol
 
 from harness.candidate.encoder import Encoder
 from harness.candidate.late_parity import late_parity
-from harness.candidate.load import load_to_run
+from harness.candidate.load import load_proven
 from harness.candidate.parity import Parity, parity
 from harness.candidate.probe import Probe, probe_texts, probes
 from harness.candidate.side import SIDES, Side
 from harness.candidate.sparse_parity import sparse_parity
+from harness.candidate.sparse_window_parity import sparse_window_parity
 from harness.candidate.window_parity import window_parity
 from harness.release.manifest import Manifest
 from harness.release.open import Release
@@ -46,12 +47,13 @@ def proofs(release: Release, encoder: Encoder) -> Iterator[Parity | Probe]:
     texts = probe_texts(max(tower.input.max_length for tower in manifest.meaning.towers.values()))
     members = {side: release.encoder_of(side).manifest for side in SIDES}
     yield proof(encoder, manifest, texts, members=members)
-    joined = window_parity(encoder, manifest, texts)
+    proven = sparse_window_parity if release.definition.interaction == "sparse" else window_parity
+    joined = proven(encoder, manifest, texts)
     if joined is not None:
         yield joined
     few = {name: texts[name] for name in ALSO}
     for suite, prompts in suites_apart(release).items():
-        shown = proof(load_to_run(release, prompts), manifest, few, suite=suite, members=members)
+        shown = proof(load_proven(release, prompts), manifest, few, suite=suite, members=members)
         yield replace(shown, name=f"{shown.name}: prompts on {suite}")
     yield from probes(encoder, manifest)
 

@@ -1,9 +1,11 @@
 """What computes: the device, the threads, and how the libraries are made to behave."""
 
 import os
+import platform
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Literal
 
 from harness.identity import Json
@@ -50,6 +52,35 @@ def go_quiet() -> None:
     transformers.utils.logging.set_verbosity_error()
 
 
+def threads() -> int:
+    """Batches that are computed side by side."""
+    import torch
+
+    return torch.get_num_threads() if device() == "cpu" else 1
+
+
+def wait_for_device() -> None:
+    """Until what was asked of it is done, for it computes while the caller goes on."""
+    if device() == "cuda":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def machine() -> str:
+    """What computes here, in words: processor and how many of them, by no host's name."""
+    import torch
+
+    if device() == "cuda":
+        return str(torch.cuda.get_device_name())
+    names = []
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    name = names[0] if names else platform.processor() or platform.machine()
+    return f"{name or 'an unknown processor'}, {os.cpu_count() or 1} of them seen, {platform.system()}"
+
+
 @contextmanager
 def one_thread_each() -> Iterator[int]:
     """One thread for each batch; gives how many threads there were, so that as many batches can run at once."""
@@ -79,6 +110,9 @@ def one_row_at_a_time(model: Any, *, heads: bool) -> None:
         whole = linear.forward
 
         def forward(given: Any) -> Any:
+            # A graph cannot go through rows one by one, and ONNX Runtime rounds each as in any company.
+            if torch.compiler.is_exporting():
+                return whole(given)
             if given.ndim != 2 or not len(given) or given.device.type != "cpu":
                 return whole(given)
             # Copied, for rounding may follow from where in memory a row begins.

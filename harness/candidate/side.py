@@ -96,6 +96,12 @@ def go_without_advice(tokenizer: Any) -> None:
     tokenizer.deprecation_warnings["Asking-to-pad-a-fast-tokenizer"] = True
 
 
+def tokens_around(tokenizer: Any, prompt: str, *, pair: bool = False) -> int:
+    """Tokens that stand around a text, or a `pair` of them, whatever it is: special ones and a prompt's."""
+    special: int = tokenizer.num_special_tokens_to_add(pair=pair)
+    return special + len(tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"])
+
+
 def padded(tokenizer: Any, tokens: Sequence[Tokens], width: int, padding_side: str | None, device: Any) -> Features:
     """A batch of texts, each filled up to `width` columns on the given side, the tokenizer's own where None."""
     options = {"padding": "max_length", "max_length": width, "return_tensors": "pt", "padding_side": padding_side}
@@ -124,7 +130,7 @@ class SideEncoder(ABC):
     `widest`: columns that a batch may have, for padding may pass the maximum length, but not the model's positions.
     `batch_tokens`: padded tokens that a batch may have, where its rows are so wide that the usual number would be
     too many. `task` is handed to modules that ask for it. `window`: how a longer text is read, None where it is
-    cut.
+    cut. `wake`: puts the weights in, where they aren't there yet.
     """
 
     def __init__(
@@ -138,14 +144,16 @@ class SideEncoder(ABC):
         max_length: int,
         widest: int,
         keys: Keys,
+        side: Side,
         batch_tokens: int | None = None,
         task: Side | None = None,
         window: Window | None = None,
     ) -> None:
         self.modules, self.tokenizer, self.folder = list(modules), tokenizer, folder
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
-        self.widest, self.batch_tokens = widest, batch_tokens
+        self.side, self.widest, self.batch_tokens = side, widest, batch_tokens
         self._task, self.window = task, window
+        self.wake: Callable[[], None] | None = None
         if window is not None:
             self.max_length = window.size
         go_without_advice(tokenizer)
@@ -222,7 +230,9 @@ class SideEncoder(ABC):
         return found
 
     def column_count(self, tokens: Tokens) -> int:
-        """Columns of a padded text."""
+        """Columns of a padded text, which is asked only of what is computed now."""
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
     def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
@@ -253,8 +263,7 @@ class SideEncoder(ABC):
 
     def around(self, prompt: str) -> int:
         """Tokens around every text: special ones and a prompt's."""
-        special: int = self.tokenizer.num_special_tokens_to_add(pair=False)
-        return special + len(self.tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"])
+        return tokens_around(self.tokenizer, prompt)
 
     def forward(
         self,

@@ -1,17 +1,20 @@
 """Learned sparse encoders: one weight for each entry of the vocabulary, from a masked language model's logits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.candidate.batch import Tokens
 from harness.candidate.encoder import Encoder
 from harness.candidate.open import hold, keys, loaded, pipelines, positions, room_for_text
 from harness.candidate.runtime import device
 from harness.candidate.side import Features, Piece, Side, SideEncoder
+from harness.candidate.window import room_for_windows
 from harness.errors import Misconfigured
-from harness.identity import Json
+from harness.identity import Json, digest
 from harness.release.field import sides_of
 from harness.release.manifest import Tower
 from harness.release.open import Release
@@ -23,17 +26,36 @@ ACTIVATIONS = {"log1p-relu": "relu", "log1p-log1p-relu": "log1p_relu"}
 
 
 class SparseSide(SideEncoder):
-    """One side of a sparse encoder, whose first module's rows are logits. `keep`: how many weights, None for all."""
+    """One side of a sparse encoder, whose first module's rows are logits. `keep`: how many weights, None for all; of a
+    text in windows those of what they are joined to, so of a window all are kept.
+    """
 
     def __init__(self, *arguments: Any, keep: int | None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._keep = keep
+        if self.window is not None and keep is not None:
+            self.keys = replace(self.keys, vector=digest({"vector": self.keys.vector, "without": keep}))
 
     def pieces(self, features: Features) -> list[Piece]:
-        from sentence_transformers.util import select_max_active_dims
+        keep = None if self.window is not None else self._keep
+        return [_piece(vector) for vector in _largest(features["sentence_embedding"], keep)]
 
-        vectors = select_max_active_dims(features["sentence_embedding"], self._keep)
-        return [_piece(vector) for vector in vectors.float().cpu().numpy()]
+    def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
+        """The largest weight that any window gives an entry, or the mean of all windows' weights."""
+        if self.window is None or (len(pieces) == 1 and self._keep is None):
+            return pieces[0]
+        import torch
+
+        vector = pieces[0].dense(self.width)
+        if len(pieces) > 1 and self.window.aggregation == "max":
+            for piece in pieces[1:]:
+                vector = np.maximum(vector, piece.dense(self.width))
+        elif len(pieces) > 1:
+            total = np.zeros(self.width)
+            for piece in pieces:
+                total += piece.dense(self.width)[0]
+            vector = (total / len(pieces)).astype(np.float32)[None]
+        return _piece(_largest(torch.from_numpy(vector), self._keep)[0])
 
     def blank(self) -> Piece:
         return Piece(np.full((1, 1), np.nan, dtype=np.float32), np.zeros(1, dtype=np.int32))
@@ -68,7 +90,6 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
         tower, prompt = sides_of(meaning)[side], prompts.of(side)
         _hold(release, tower, model, modules)
         room_for_text(release.name, tower.input.max_length, modules[0].tokenizer)
-        [head] = tower.readout.projections
         sides[side] = SparseSide(
             modules,
             modules[0].tokenizer,
@@ -77,11 +98,23 @@ def load_sparse(release: Release, prompts: Prompts) -> Encoder:
             width=meaning.output.dimension,
             max_length=tower.input.max_length,
             widest=positions(modules[0].model.config),
-            keys=keys(release, side, prompt, head.model_dump(mode="json", exclude={"activation"})),
+            keys=keys(release, side, prompt),
+            side=side,
+            window=tower.input.window,
             batch_tokens=max(1, LOGITS[device()] // meaning.output.dimension),
             keep=tower.readout.max_active_dims,
         )
+        if tower.input.window is not None:
+            room_for_windows(release.name, tower.input.window, sides[side].around(prompt))
     return Encoder(sides)
+
+
+def _largest(vectors: Any, keep: int | None) -> NDArray[np.float32]:
+    """[n, v], of vectors of the library, no more weights of each than are kept."""
+    from sentence_transformers.util import select_max_active_dims
+
+    found: NDArray[np.float32] = select_max_active_dims(vectors, keep).float().cpu().numpy()
+    return found
 
 
 def _piece(vector: NDArray[np.float32]) -> Piece:

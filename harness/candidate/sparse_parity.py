@@ -64,6 +64,7 @@ def sparse_parity(
     """As `parity`, for a sparse encoder. A weight counts by its entry in the vocabulary, an absent one as 0."""
     try:
         refuse_stale(encoder, manifest, members or {})
+        encoder = encoder.alone()
         shared = "both" in manifest.meaning.towers
         proofs = [
             _Proof(
@@ -90,7 +91,8 @@ def _compared(
     length = own.prompt_length(before)
     special = [known for role, known in tower.input.special_tokens.items() if role.removesuffix("_token") in SPECIAL]
     encoded = encoder.encode(list(texts.values()), side)
-    padding, longest = tower.input.padding_side, tower.input.max_length
+    window = tower.input.window
+    padding, longest = tower.input.padding_side, tower.input.max_length if window is None else window.size
     for place, (name, text) in enumerate(texts.items()):
         where = f"{side}, text {name!r}"
         if place in encoded.failed:
@@ -137,14 +139,14 @@ def _dense(own: SparseSide, piece: Piece) -> NDArray[np.float32]:
 
 def _worst(proof: _Proof, tolerance: float) -> Parity:
     differences = [
-        _difference(one.found, sparse_vector(one.rows, one.masks, proof.recipe), proof.recipe.keep, tolerance)
+        weight_difference(one.found, sparse_vector(one.rows, one.masks, proof.recipe), proof.recipe.keep, tolerance)
         for one in proof.compared
     ]
     worst = int(np.argmax(differences))
     return measured(differences[worst], tolerance, f"{proof.compared[worst].where}: a weight", "of the largest")
 
 
-def _difference(found: NDArray[np.float32], whole: Floats, keep: int | None, tolerance: float) -> float:
+def weight_difference(found: NDArray[np.float32], whole: Floats, keep: int | None, tolerance: float) -> float:
     """Which of two weights is the last to be kept is open where they are nearer to each other than the tolerance."""
     if keep is None:
         return relative_difference(found, whole)

@@ -15,6 +15,7 @@ from harness.candidate.encoder import Encoder
 from harness.candidate.parity import TOLERANCE, Given, Held, Parity, computed, measured, unprovable
 from harness.candidate.probe import relative_difference, sides
 from harness.candidate.reference import recipe, refused
+from harness.candidate.side import SideEncoder
 from harness.errors import HarnessError
 from harness.readout.normalisation import l2
 from harness.readout.reference import Normalisation, Recipe, row_vectors
@@ -64,6 +65,43 @@ def _differences(held: Held, window: Window, encoder: Encoder, texts: Mapping[st
 
 
 @dataclass(frozen=True, slots=True)
+class Laid:
+    """A text's windows as the reference lays them: `features` of its tokens, `at` those of each window, `head` the
+    number of tokens before its own. Without a token of its own it is one window, and `cut` None.
+    """
+
+    cut: Cut | None
+    features: Mapping[str, list[int]]
+    at: list[NDArray[np.int64]]
+    head: int
+
+    def tokens(self, window: int, excluded: int = 0) -> Tokens:
+        """Of one window, as the model is given it."""
+        mine = {name: [values[row] for row in self.at[window]] for name, values in self.features.items()}
+        return Tokens(mine, excluded=excluded)
+
+
+def laid_out(own: SideEncoder, prompt: str, window: Window, text: str) -> Laid:
+    """Where a text's windows lie, by the characters of its tokens and the manifest alone."""
+    told = own.tokenizer(
+        prompt + text, truncation=False, verbose=False, return_offsets_mapping=True, return_special_tokens_mask=True
+    )
+    offsets, special = np.array(told.pop("offset_mapping")), np.array(told.pop("special_tokens_mask"))
+    mine = np.flatnonzero((special == 0) & ((offsets[:, 1] > len(prompt)) | (prompt == "")))
+    ids = np.arange(len(offsets))
+    if not len(mine):
+        return Laid(None, told, [ids], len(ids))
+    head, tail = ids[: mine[0]], ids[mine[-1] + 1 :]
+    made = cut(
+        text, np.maximum(offsets[mine[0] : mine[-1] + 1] - len(prompt), 0), source=text, release="",
+        size=window.size - len(head) - len(tail), stride=window.stride, special=len(head) + len(tail),
+        policy=window.owner or "largest-context",
+    )  # fmt: skip
+    rows = [np.concatenate([head, mine[0] + np.arange(*span), tail]) for span in made.windows.tolist()]
+    return Laid(made, told, rows, len(head))
+
+
+@dataclass(frozen=True, slots=True)
 class _Windows:
     """A text's windows as the reference has them, each with its rows; `head`: tokens before its own."""
 
@@ -74,28 +112,13 @@ class _Windows:
 
 def _read(held: Held, window: Window, text: str) -> _Windows:
     """Every window through the model by itself."""
-    own, prompt = held.own, held.prompt
-    told = own.tokenizer(
-        prompt + text, truncation=False, verbose=False, return_offsets_mapping=True, return_special_tokens_mask=True
-    )
-    offsets, special = np.array(told.pop("offset_mapping")), np.array(told.pop("special_tokens_mask"))
-    mine = np.flatnonzero((special == 0) & ((offsets[:, 1] > len(prompt)) | (prompt == "")))
-    ids = np.arange(len(offsets))
-    if not len(mine):
-        return _Windows(None, [_given(held, told, ids)], len(ids))
-    head, tail = ids[: mine[0]], ids[mine[-1] + 1 :]
-    made = cut(
-        text, np.maximum(offsets[mine[0] : mine[-1] + 1] - len(prompt), 0), source=text, release="",
-        size=window.size - len(head) - len(tail), stride=window.stride, special=len(head) + len(tail),
-        policy=window.owner or "largest-context",
-    )  # fmt: skip
-    rows = [np.concatenate([head, mine[0] + np.arange(*span), tail]) for span in made.windows.tolist()]
-    return _Windows(made, [_given(held, told, each) for each in rows], len(head))
+    laid = laid_out(held.own, held.prompt, window, text)
+    excluded = held.own.excluded(held.prompt)
+    given = [_given(held, laid.tokens(at, excluded)) for at in range(len(laid.at))]
+    return _Windows(laid.cut, given, laid.head)
 
 
-def _given(held: Held, told: Mapping[str, list[int]], at: NDArray[np.int64]) -> Given:
-    features = {name: [values[row] for row in at] for name, values in told.items()}
-    tokens = Tokens(features, excluded=held.own.excluded(held.prompt))
+def _given(held: Held, tokens: Tokens) -> Given:
     batch = held.own.alone().forward_tokens([tokens], held.tower.input.padding_side)
     return held.masked(batch.rows[0], batch.attended[0], batch.ids[0], batch.filled[0])
 

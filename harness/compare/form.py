@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.compare.forecast import WeightedForecast
 from harness.compare.group import Bools, Floats
 from harness.compare.ordering import RankMean, WeightedRank
 from harness.compare.statistic import Finish, Mean, OneSide
-from harness.output.contribution import CaseRanks, CaseRows, Contribution
+from harness.output.contribution import CaseForecasts, CaseRanks, CaseRows, Contribution
 
 
 def statistic(found: Contribution, members: Bools | None = None) -> OneSide:
@@ -22,6 +23,12 @@ def statistic(found: Contribution, members: Bools | None = None) -> OneSide:
     if isinstance(found, CaseRanks):
         columns = [WeightedRank(x, y, found.kind) for x, y in zip(found.x[kept].T, found.y[kept].T, strict=True)]
         return columns[0] if len(columns) == 1 else RankMean(tuple(columns))
+    if isinstance(found, CaseForecasts):
+        x, y = found.x[kept], found.y[kept]
+        if found.pooled:
+            return WeightedForecast(x, y, found.kind, found.parameter)
+        parts = [WeightedForecast(x[:, [c]], y[:, [c]], found.kind, found.parameter) for c in range(x.shape[1])]
+        return parts[0] if len(parts) == 1 else RankMean(tuple(parts))
     return Mean(np.asarray(found.values[kept]))
 
 
@@ -30,7 +37,7 @@ def of_cases(found: Contribution, index: NDArray[np.intp]) -> Contribution:
     case_ids, status = found.case_ids[index], found.status[index]
     if isinstance(found, CaseRows):
         return replace(found, case_ids=case_ids, status=status, rows=found.rows[index])
-    if isinstance(found, CaseRanks):
+    if isinstance(found, CaseRanks | CaseForecasts):
         return replace(found, case_ids=case_ids, status=status, x=found.x[index], y=found.y[index])
     return replace(found, case_ids=case_ids, status=status, values=found.values[index])
 
@@ -39,6 +46,6 @@ def brought(found: Contribution) -> Floats:
     """All that cases bring, [n, m]; NaN of those that are not scored."""
     if isinstance(found, CaseRows):
         return found.rows
-    if isinstance(found, CaseRanks):
+    if isinstance(found, CaseRanks | CaseForecasts):
         return np.hstack([found.x, found.y])
     return np.where(found.scored, found.values, np.nan)[:, None]

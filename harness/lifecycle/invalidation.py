@@ -13,7 +13,7 @@ from harness.lifecycle.items import Items
 from harness.lifecycle.namespace import NODE_KIND
 from harness.lifecycle.permutation import Permutation
 from harness.release.field import ORDER, Kind
-from harness.release.graph import CORPUS, Graph
+from harness.release.graph import CORPUS, Graph, Node
 from harness.release.semantic import SemanticTuple
 
 
@@ -136,10 +136,22 @@ def invalidation_plan(
 def calibration_key(graph: Graph) -> str | None:
     """The key under which a calibrator is fitted: that of the scores which enter it; None where there is none."""
     calibrated = graph.find("calibrated")
-    if calibrated is None:
-        return None
-    keys = {node.name: node.key for node in graph.nodes}
-    ports = [(port, keys[name]) for port, name in calibrated.ports if port != CORPUS]
+    return None if calibrated is None else _entering(graph, calibrated)
+
+
+def score_key(graph: Graph) -> str:
+    """The key of the scores that a calibrator is, or would be, fitted under."""
+    return calibration_key(graph) or decision_key(graph)
+
+
+def decision_key(graph: Graph) -> str:
+    """The key of what a threshold is of: the calibrated scores, where there are such, else the raw ones."""
+    return _entering(graph, graph.nodes[-1])
+
+
+def _entering(graph: Graph, node: Node) -> str:
+    keys = {each.name: each.key for each in graph.nodes}
+    ports = [(port, keys[name]) for port, name in node.ports if port != CORPUS]
     return ports[0][1] if len(ports) == 1 else digest(ports)
 
 
@@ -212,15 +224,22 @@ def _re_encoded(state: NamespaceState, states: Sequence[NamespaceState], items: 
     )
 
 
-def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
-    """Out of which namespace the successor is made."""
+def made_from(state: NamespaceState, states: Sequence[NamespaceState]) -> NamespaceState | None:
+    """The deployed namespace out of which another's successor is made; None where it is made of the texts."""
     before = ORDER.index(_kind(state)) - 1
     for other in states:
         upstream = ORDER.index(_kind(other)) == before and other.namespace.kind != "baseline"
         if upstream and other.namespace.side == state.namespace.side:
-            kept = other.state is Reuse.REUSABLE
-            return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
-    return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
+            return other
+    return None
+
+
+def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
+    other = made_from(state, states)
+    if other is None:
+        return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
+    kept = other.state is Reuse.REUSABLE
+    return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
 
 
 def _release(states: Sequence[NamespaceState], parent: SemanticTuple, candidate: SemanticTuple) -> Iterator[Action]:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import Misconfigured
+from harness.metric import calibration
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import Bools, Floats, Ints, Objects, case_status, mean_of, scored
 from harness.metric.label import refuse_task
 from harness.metric.name import MetricName
 from harness.metric.probability import TOLERANCE, ScoreType, exclusive, surprise
-from harness.output.value import CaseValues
+from harness.output.contribution import Contribution
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +32,7 @@ class Chosen:
     place: Ints
     tied: Bools
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def chosen(
@@ -82,16 +85,47 @@ def chosen(
     )
 
 
-def contribution(name: MetricName, outputs: Chosen) -> CaseValues:
+def contribution(name: MetricName, outputs: Chosen) -> Contribution:
     """What each case brings to a metric of choices. Raises Misconfigured for a metric of another task.
 
     choice_accuracy is 1 for the gold choice; where it shares the best score with others, its chance among them, so
     that no order of choices changes it. choice_log_loss is -ln of its probability, at most -ln 2**-52.
     """
     refuse_task(name, "multiple-choice")
+    if name.base in calibration.MEASURED:
+        if name.label is not None:
+            raise Misconfigured(
+                f"metric '{name}'", found="a label", expected="choices, which have none",
+                mend=f"Write {name.base}: it is of the likeliest choice.",
+            )  # fmt: skip
+        return calibration.contribution(name, forecasts(outputs))
     at = outputs.offsets[:-1] + np.maximum(outputs.gold, 0)
     values = outputs.share[at] if name.base == "choice_accuracy" else surprise(outputs.probabilities[at])
     return mean_of(str(name), outputs.case_ids, values, outputs.status)
+
+
+def forecasts(outputs: Chosen) -> Forecasts:
+    """What is said of the likeliest choice; where several are, it is right by its chance among them."""
+    right = np.nan_to_num(outputs.share[outputs.offsets[:-1] + np.maximum(outputs.gold, 0)])
+    grounds: dict[str, Floats] = {each: np.zeros(len(right)) for each in ("confidence", "margin", "entropy")}
+    sizes = np.diff(outputs.offsets)
+    for size in np.unique(sizes).tolist():
+        cases = np.flatnonzero(sizes == size)
+        chances = np.nan_to_num(outputs.probabilities[outputs.offsets[cases][:, None] + np.arange(size)])
+        for ground, values in calibration.sureness(chances).items():
+            grounds[ground][cases] = values
+    likeliest = Sample(grounds["confidence"][:, None], right[:, None])
+    return Forecasts(
+        case_ids=outputs.case_ids,
+        likeliest=likeliest,
+        every=likeliest,
+        positive=None,
+        exclusive=True,
+        sure=grounds,
+        loss=1 - right,
+        status=outputs.status,
+        abstain=outputs.abstain,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import Misconfigured
+from harness.metric import calibration
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import (
     Bools,
     Floats,
@@ -55,6 +57,7 @@ class Classified:
     probabilities: Floats
     tied: Bools
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def classified(
@@ -100,6 +103,9 @@ def contribution(name: MetricName, outputs: Classified, policy: Policy | None = 
     than two classes.
     """
     refuse_task(name, "classification")
+    if name.base in calibration.MEASURED:
+        column = None if name.label is None else one_class(outputs.classes, name.label, f"metric '{name}'")
+        return calibration.contribution(name, forecasts(outputs), column)
     if name.base in PER_CASE:
         return mean_of(str(name), outputs.case_ids, PER_CASE[name.base](outputs), outputs.status)
     members = Membership(
@@ -111,6 +117,24 @@ def contribution(name: MetricName, outputs: Classified, policy: Policy | None = 
     if name.base in FINISHES:
         return finish_of(str(name), outputs.case_ids, members.rows, FINISHES[name.base], outputs.status)
     return from_counts(name, outputs.case_ids, members, outputs.status, policy)
+
+
+def forecasts(outputs: Classified) -> Forecasts:
+    """What is said of the given class and of every one. Of two classes, the positive one is the last by name."""
+    chances = np.where(scored(outputs.status)[:, None], outputs.probabilities, 0.0)
+    right = _accuracy(outputs)
+    given = np.take_along_axis(chances, np.maximum(outputs.predicted, 0)[:, None], axis=1)
+    return Forecasts(
+        case_ids=outputs.case_ids,
+        likeliest=Sample(given, right[:, None]),
+        every=Sample(chances, _one_hot(outputs.gold, outputs.classes)),
+        positive=outputs.classes.index(max(outputs.classes)) if len(outputs.classes) == 2 else None,
+        exclusive=True,
+        sure=calibration.sureness(chances),
+        loss=1 - right,
+        status=outputs.status,
+        abstain=outputs.abstain,
+    )
 
 
 def _accuracy(outputs: Classified) -> Floats:

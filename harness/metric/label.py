@@ -67,6 +67,11 @@ def match_labels(data: Sequence[str], model: Sequence[str], label_map: Mapping[s
     return Matched(classes, np.array([names.index(name) for name in classes], dtype=np.int64))
 
 
+def explained(data: Sequence[str], model: Sequence[str]) -> dict[str, str]:
+    """The map that explains generic names which both sides have, once somebody said that they mean the same."""
+    return {name: name for name in model if GENERIC.fullmatch(name) and name in data}
+
+
 def codes(labels: Sequence[str | None], classes: Sequence[str], known: int, subject: str) -> Ints:
     """[n], each label's place among the first `known` classes, -1 for None. Raises Misconfigured for another one."""
     place = {name: i for i, name in enumerate(classes[:known])}
@@ -229,7 +234,9 @@ def _refuse_repeated(subject: str, names: Sequence[str]) -> None:
 
 def _refusal(data: Sequence[str], model: Sequence[str], found: str) -> Misconfigured:
     plain = {name.casefold().strip(): name for name in data}
-    lines = [f'"{name}" = "{plain.get(name.casefold().strip(), "?")}"' for name in model if name not in data]
+    # A generic name that the data have too is explained by a line of its own.
+    open_ = [name for name in model if name not in data or GENERIC.fullmatch(name)]
+    lines = [f'"{name}" = "{plain.get(name.casefold().strip(), "?")}"' for name in open_]
     written = ", ".join(lines or ['"model label" = "data label"'])
     return Misconfigured(
         "labels",

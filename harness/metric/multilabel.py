@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import Misconfigured
+from harness.metric import calibration
+from harness.metric.calibration import NEVER, Abstain, Forecasts, Sample
 from harness.metric.form import (
     WORTH,
     Bools,
@@ -17,6 +19,7 @@ from harness.metric.form import (
     case_status,
     divided,
     mean_of,
+    ordered_mean,
     rank_of,
     scored,
 )
@@ -29,10 +32,11 @@ from harness.metric.label import (
     codes,
     from_counts,
     match_labels,
+    one_class,
     refuse_task,
 )
 from harness.metric.name import MetricName
-from harness.metric.probability import TOLERANCE, ScoreType, separate
+from harness.metric.probability import TOLERANCE, ScoreType, separate, surprise
 from harness.output.contribution import Contribution
 
 
@@ -51,6 +55,7 @@ class Multilabelled:
     probabilities: Floats
     thresholds: Floats
     status: Objects
+    abstain: Abstain = NEVER
 
 
 def multilabelled(
@@ -94,6 +99,9 @@ def contribution(name: MetricName, outputs: Multilabelled, policy: Policy | None
     Raises Misconfigured for a metric of another task and for a class that isn't there.
     """
     refuse_task(name, "multilabel")
+    if name.base in calibration.MEASURED:
+        column = None if name.label is None else one_class(outputs.classes, name.label, f"metric '{name}'")
+        return calibration.contribution(name, forecasts(outputs), column)
     if name.form == "mean":
         values = _per_case(name.base, outputs, policy or Policy())
         return mean_of(str(name), outputs.case_ids, values, outputs.status)
@@ -105,12 +113,34 @@ def contribution(name: MetricName, outputs: Multilabelled, policy: Policy | None
     return from_counts(name, outputs.case_ids, members, outputs.status, policy)
 
 
+def forecasts(outputs: Multilabelled) -> Forecasts:
+    """What is said of every label. An answer is wrong where the set is another, and as sure as its least sure label."""
+    chances = np.where(scored(outputs.status)[:, None], outputs.probabilities, 0.0)
+    every = Sample(chances, outputs.gold.astype(np.float64))
+    return Forecasts(
+        case_ids=outputs.case_ids,
+        likeliest=every,
+        every=every,
+        positive=None,
+        exclusive=False,
+        sure=calibration.set_sureness(chances),
+        loss=(outputs.gold != outputs.predicted).any(axis=1).astype(np.float64),
+        status=outputs.status,
+        abstain=outputs.abstain,
+    )
+
+
 def _per_case(base: str, outputs: Multilabelled, policy: Policy) -> Floats:
     """A metric [n] of each case's two sets; NaN where the policy leaves it out."""
     if base == "subset_accuracy":
         return np.asarray((outputs.gold == outputs.predicted).all(axis=1), dtype=np.float64)
     if base == "hamming_loss":
         return np.asarray((outputs.gold != outputs.predicted).mean(axis=1))
+    if base == "log_loss":
+        held = np.where(outputs.gold, outputs.probabilities, 1 - outputs.probabilities)
+        return ordered_mean(surprise(held))
+    if base == "brier_binary":
+        return ordered_mean((outputs.probabilities - outputs.gold) ** 2)
     if base == "label_ranking_average_precision":
         return _label_ranking(outputs, policy)
     right = (outputs.gold & outputs.predicted).sum(axis=1).astype(np.float64)

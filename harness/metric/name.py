@@ -10,40 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from harness.errors import Misconfigured
-from harness.metric.task import TASK_METRICS, Form, TaskMetric
-
-Value: TypeAlias = int | float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """What a metric may be told in brackets: a relevance grade of at least 1, a probability, or one of `words`.
-
-    The default is left out of the printed name unless `shown`.
-    """
-
-    default: Value
-    kind: Literal["grade", "probability", "word"]
-    words: tuple[str, ...] = ()
-    shown: bool = False
-
-    @property
-    def expected(self) -> str:
-        if self.kind == "word":
-            return " or ".join(repr(word) for word in self.words)
-        return "a whole number from 1 up" if self.kind == "grade" else "a number between 0 and 1, both excluded"
-
-    def admits(self, value: object) -> bool:
-        match self.kind:
-            case "grade":
-                return type(value) is int and value >= 1
-            case "probability":
-                return type(value) is float and 0 < value < 1
-            case "word":
-                return value in self.words
+from harness.metric.parameter import Parameter, Value
+from harness.metric.task import TASK_METRICS, Form, TaskMetric, Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +75,7 @@ ALIASES: dict[str, str] = {
 CANONICAL = re.compile(r"(?P<base>[A-Za-z]+(?:_[A-Za-z]+)*)(?:\((?P<params>[^()]*)\))?(?:@(?P<cutoff>.*))?", re.DOTALL)
 ALIAS = re.compile(r"(?P<base>[A-Za-z]+(?:[-_][A-Za-z]+)*?)(?:(?P<mark>@|_at_|_cut[_.]|[_.])(?P<cutoff>-?[0-9]+))?")
 CUTOFF = re.compile(r"0*[1-9][0-9]{0,8}")
-TASK = re.compile(r"(?P<base>[a-z][a-z0-9_]*)(?:\[(?P<label>.*)\])?", re.DOTALL)
+TASK = re.compile(r"(?P<base>[a-z][a-z0-9_]*)(?:\((?P<params>[^()]*)\))?(?:\[(?P<label>.*)\])?", re.DOTALL)
 RANKING_TASKS = ("retrieval", "reranking")
 
 
@@ -121,14 +92,15 @@ class MetricName:
     label: str | None = None
 
     def __str__(self) -> str:
-        if self.label is not None:
-            return f"{self.base}[{self.label}]"
-        inside = ",".join(f"{key}={value!r}" for key, value in self.params)
-        return self.base + (f"({inside})" if inside else "") + (f"@{self.cutoff}" if self.cutoff else "")
+        known = _known_params(self.base)
+        inside = ",".join(f"{value!r}" if known[key].bare else f"{key}={value!r}" for key, value in self.params)
+        label = "" if self.label is None else f"[{self.label}]"
+        cutoff = f"@{self.cutoff}" if self.cutoff else ""
+        return self.base + (f"({inside})" if inside else "") + label + cutoff
 
     def param(self, key: str) -> Value:
         """The parameter's value, its default where the name leaves it out."""
-        return dict(self.params).get(key, METRICS[self.base].params[key].default)
+        return dict(self.params).get(key, _known_params(self.base)[key].default)
 
     @property
     def rel(self) -> int:
@@ -148,7 +120,14 @@ class MetricName:
     @property
     def form(self) -> Form:
         """How cases make it: a mean, a finish of summed rows, or a rank statistic."""
-        return self.task_metric.form if self.task_metric else "mean"
+        if self.task_metric is None:
+            return "mean"
+        return "rank" if dict(self.params).get("by") == "mass" else self.task_metric.form
+
+    @property
+    def use(self) -> Use:
+        """What may be demanded of it."""
+        return self.task_metric.use if self.task_metric else "rule"
 
     @property
     def higher_is_better(self) -> bool:
@@ -184,7 +163,7 @@ def parse(text: str) -> MetricName:
         return _checked(text, canonical["base"], canonical["params"], canonical["cutoff"])
     task = TASK.fullmatch(text)
     if task and task["base"] in TASK_METRICS and (task["label"] is not None or task["base"] not in ALIASES):
-        return _task_metric(text, task["base"], task["label"])
+        return _task_metric(text, task["base"], task["params"], task["label"])
     alias = ALIAS.fullmatch(text)
     if alias is None or alias["base"] not in ALIASES:
         raise _refusal(text, "no metric has this name", _nearest(text))
@@ -194,7 +173,12 @@ def parse(text: str) -> MetricName:
     return _checked(text, base, inside or None, alias["cutoff"])
 
 
-def _task_metric(text: str, base: str, label: str | None) -> MetricName:
+def _known_params(base: str) -> Mapping[str, Parameter]:
+    return METRICS[base].params if base in METRICS else TASK_METRICS[base].params
+
+
+def _task_metric(text: str, base: str, inside: str | None, label: str | None) -> MetricName:
+    params = _params(text, base, inside, "")
     parts = TASK_METRICS[base].parts
     if label is not None and not TASK_METRICS[base].label and label not in parts:
         near = get_close_matches(label, parts, n=1)
@@ -204,12 +188,13 @@ def _task_metric(text: str, base: str, label: str | None) -> MetricName:
         raise _refusal(text, "no label stands in the brackets", base)
     if TASK_METRICS[base].label is True and not label:
         raise _refusal(text, f"{base} needs an average or a label", f"{base}_macro")
-    return MetricName(base, label=label)
+    return MetricName(base, params=params, label=label)
 
 
 def _checked(text: str, base: str, inside: str | None, cutoff: str | None) -> MetricName:
     grammar = METRICS[base]
-    params = _params(text, base, inside, cutoff)
+    tail = "" if grammar.cutoff == "refused" else f"@{cutoff}" if cutoff else ""
+    params = _params(text, base, inside, tail)
     right = str(MetricName(base, None, params))
     if grammar.cutoff == "refused" and cutoff is not None:
         raise _refusal(text, f"{base} has no cutoff", right)
@@ -220,29 +205,33 @@ def _checked(text: str, base: str, inside: str | None, cutoff: str | None) -> Me
     return MetricName(base, None if cutoff is None else int(cutoff), params)
 
 
-def _params(text: str, base: str, inside: str | None, cutoff: str | None) -> tuple[tuple[str, Value], ...]:
-    grammar = METRICS[base]
-    tail = "" if grammar.cutoff == "refused" else f"@{cutoff}" if cutoff else ""
-    given: dict[str, Value] = {key: each.default for key, each in grammar.params.items() if each.shown}
+def _params(text: str, base: str, inside: str | None, tail: str) -> tuple[tuple[str, Value], ...]:
+    known = _known_params(base)
+    given: dict[str, Value] = {key: each.default for key, each in known.items() if each.shown}
     seen = set[str]()
     for part in inside.split(",") if inside is not None else ():
         key, equals, written = (piece.strip() for piece in part.partition("="))
-        if key not in grammar.params or not equals or key in seen:
+        bare = next((name for name, each in known.items() if each.bare), None)
+        if bare is not None and not equals and key:
+            key, equals, written = bare, "=", key
+        if key not in known or not equals or key in seen:
             found = f"{key!r} is given twice" if key in seen else f"{base} has no parameter {part.strip()!r}"
-            shown = next(iter(grammar.params.items()), None)
-            right = f"{base}({shown[0]}={shown[1].default!r}){tail}" if shown else f"{base}{tail}"
-            raise _refusal(text, found, right)
+            shown = next(iter(known), None)
+            raise _refusal(text, found, f"{base}({_written(known, shown)}){tail}" if shown else f"{base}{tail}")
         seen.add(key)
-        parameter = grammar.params[key]
         value = _literal(written)
-        if not parameter.admits(value):
-            right = f"{base}({key}={parameter.default!r}){tail}"
-            raise _refusal(text, f"{key} is {written}", f"{right}, where {key} is {parameter.expected}", mend=right)
-        given[key] = value  # type: ignore[assignment]  # admits() let only a Value pass
-    kept = {
-        key: value for key, value in given.items() if grammar.params[key].shown or value != grammar.params[key].default
-    }
+        if not known[key].admits(value):
+            right = f"{base}({_written(known, key)}){tail}"
+            raise _refusal(text, f"{key} is {written}", f"{right}, where {key} is {known[key].expected}", mend=right)
+        given[key] = float(value) if known[key].kind == "share" else value  # type: ignore[assignment, arg-type]  # admits() let only a Value pass
+    kept = {key: value for key, value in given.items() if known[key].shown or value != known[key].default}
     return tuple(sorted(kept.items()))
+
+
+def _written(known: Mapping[str, Parameter], key: str) -> str:
+    """A parameter as it may be written, at its default."""
+    each = known[key]
+    return f"{each.default!r}" if each.bare else f"{key}={each.default!r}"
 
 
 def _literal(written: str) -> object:

@@ -3,11 +3,14 @@ what holds of it whatever the run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, log
 from typing import Literal, TypeAlias
 
+from harness.metric.parameter import Parameter
+
 Form: TypeAlias = Literal["mean", "finish", "rank"]
+Use: TypeAlias = Literal["rule", "bounds", "diagnostic"]
 
 CLIP = 2.0**-52
 """The least probability that a log loss sees: a case costs at most -ln(2**-52), which is 36.04."""
@@ -20,6 +23,8 @@ class TaskMetric:
     `tasks`: those whose outputs it reads. `form`: a mean of per-case values, a finish of summed rows, or a rank
     statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets, or may be
     ("optional") and is of all without them. `parts`: the kinds of cases that it may be of alone, named there too.
+    `params`: what it may be told in round brackets. `use`: whether any rule may be made of it, bounds alone (there is a
+    right value, and neither side of it is better), or none, for it is a diagnostic.
     """
 
     tasks: tuple[str, ...]
@@ -29,6 +34,8 @@ class TaskMetric:
     highest: float = 1.0
     label: bool | Literal["optional"] = False
     parts: tuple[str, ...] = ()
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    use: Use = "rule"
 
     @property
     def span(self) -> float:
@@ -44,6 +51,15 @@ CHOICES = ("multiple-choice",)
 ENTITIES = ("entity",)
 ANSWERS = ("answer",)
 QUESTIONS = ("answerable", "unanswerable")
+CHANCES = LABELS + CHOICES
+"""Tasks of which every output is a probability, or becomes one."""
+
+BINS = Parameter(15, "count")
+"""Bins of forecasts: 15, as in Guo et al., On calibration of modern neural networks, 2017."""
+BY = Parameter("width", "word", words=("width", "mass"))
+GROUND = Parameter("confidence", "word", words=("confidence", "margin", "entropy"))
+COVERAGE = Parameter(0.8, "share", shown=True, bare=True)
+BINNED = {"bins": BINS, "by": BY}
 
 TASK_METRICS: Mapping[str, TaskMetric] = {
     "accuracy": TaskMetric(CLASSES, "mean"),
@@ -56,8 +72,8 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     **{f"{base}_samples": TaskMetric(SETS, "mean") for base in ("f1", "precision", "recall")},
     **{base: TaskMetric(LABELS, "finish", label=True) for base in ("f1", "precision", "recall")},
     "matthews_corrcoef": TaskMetric(CLASSES, "finish", lowest=-1.0),
-    "log_loss": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=-log(CLIP)),
-    "brier_binary": TaskMetric(CLASSES, "mean", higher_is_better=False),
+    "log_loss": TaskMetric(LABELS, "mean", higher_is_better=False, highest=-log(CLIP)),
+    "brier_binary": TaskMetric(LABELS, "mean", higher_is_better=False),
     "brier_sum": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=2.0),
     "roc_auc_ovr": TaskMetric(LABELS, "rank"),
     "average_precision_macro": TaskMetric(LABELS, "rank"),
@@ -93,4 +109,32 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
         base: TaskMetric(ANSWERS, "mean", parts=QUESTIONS)
         for base in ("exact_match", "answer_f1", "best_exact_match", "best_answer_f1")
     },
+    "ece_top_label": TaskMetric(CLASSES + CHOICES, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
+    "ece_positive": TaskMetric(
+        LABELS, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"
+    ),
+    "ece_classwise": TaskMetric(LABELS, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
+    "mce": TaskMetric(CHANCES, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"),
+    **{
+        f"brier_{part}": TaskMetric(
+            LABELS,
+            "finish",
+            higher_is_better=part == "resolution",
+            highest=2.0,
+            label="optional",
+            params={"bins": BINS},
+            use="diagnostic",
+        )
+        for part in ("reliability", "resolution", "uncertainty")
+    },
+    **{
+        f"calibration_{part}": TaskMetric(CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds")
+        for part in ("slope", "intercept")
+    },
+    "coverage": TaskMetric(CHANCES, "mean"),
+    "answered_accuracy": TaskMetric(CHANCES, "finish"),
+    "aurc": TaskMetric(CHANCES, "rank", higher_is_better=False, params={"ground": GROUND}),
+    "risk_at_coverage": TaskMetric(
+        CHANCES, "rank", higher_is_better=False, params={"coverage": COVERAGE, "ground": GROUND}
+    ),
 }

@@ -4,12 +4,12 @@ A model's folder says most of it. What is asked for here is what no folder can s
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from harness.file.toml import nearest
-from harness.release.manifest import Aggregation, Finite, Owner, Regression, ScoreType, Training
+from harness.release.manifest import Aggregation, Finite, Owner, Regression, ScoreType, Training, Which
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -32,6 +32,8 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
     "recorded": ("recorded",),
 }
 ABOUT_A_MODEL = ("input", "prompts", "override", "late", "output", "training", "runtime")
+# What is trained to join windows, by the names that papers have for it.
+LEARNED = ("learned", "attention", "self-attention", "gated", "transformer", "lstm", "gru", "cnn", "mlp", "linear")
 # A pair of texts has no sides of its own, and a lone text none at all.
 WITHOUT_PROMPTS = ("cross", "head")
 
@@ -74,7 +76,7 @@ class Model(BaseModel):
 
 class Window(BaseModel):
     """As in the manifest. `normalise` has to be said of a mean of normalised vectors; `owner` is `largest-context`
-    unless said.
+    unless said, and `text` the document, the context, or of a head of labels nothing.
     """
 
     model_config = Strict
@@ -84,6 +86,17 @@ class Window(BaseModel):
     aggregation: Aggregation
     normalise: Literal["before", "after"] | None = None
     owner: Owner | None = None
+    text: Which | None = None
+
+    @field_validator("aggregation", mode="before")
+    @classmethod
+    def _nothing_learned(cls, said: Any) -> Any:
+        if said in LEARNED:
+            raise ValueError(
+                f"{said!r} is a learned aggregator, and a manifest has no place for the weights of one: what joins "
+                "windows must stand in the tuple, so it is one of " + ", ".join(get_args(Aggregation))
+            )
+        return said
 
 
 class Input(BaseModel):
@@ -204,8 +217,37 @@ class CalibratorFile(BaseModel):
     path: Text
 
 
+class Abstain(BaseModel):
+    """When nothing is said: where a case is less sure than `below`, by the greatest probability, its lead over the
+    second, minus the entropy in nats, or (of answers) how far the score is above the null score.
+    """
+
+    model_config = Strict
+
+    ground: Literal["confidence", "margin", "entropy", "gap"]
+    below: Finite
+
+
+class Decision(BaseModel):
+    """`path`: a threshold or a rule of abstention as `harness calibrate --threshold` saves it, from the release folder.
+    `type`: of which score [score] `threshold` is; left out: of the release's own.
+    """
+
+    model_config = Strict
+
+    path: Text | None = None
+    type: Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"] | None = None
+    abstain: Abstain | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Decision":
+        if self.path is not None and (self.type is not None or self.abstain is not None):
+            raise ValueError("a [decision] has a `path`, or says itself what it is")
+        return self
+
+
 class Runtime(BaseModel):
-    """What the release says that it runs on. `backend`: what makes contextual rows, torch unless said."""
+    """What the release says that it runs on. `backend`: what runs the model, torch unless said."""
 
     model_config = Strict
 
@@ -328,6 +370,7 @@ class ReleaseDefinition(BaseModel):
     training: DeclaredTraining | None = None
     runtime: Runtime = Runtime()
     calibrator: CalibratorFile | None = None
+    decision: Decision = Decision()
     rollback: Rollback | None = None
     tests: list[Text] = []
 
@@ -347,6 +390,10 @@ class ReleaseDefinition(BaseModel):
             raise ValueError("a release cannot be its own `parent`")
         if self.model is not None and self.model.quantised and self.runtime.backend != "onnx":
             raise ValueError('`quantised` weights need [runtime] backend = "onnx"')
+        if self.model is not None and self.model.quantised and self.interaction == "sparse":
+            raise ValueError("a sparse encoder has no `quantised` weights: no reference tells what its head would give")
+        if self.model is None and self.runtime.backend in ("onnx", "openvino"):
+            raise ValueError("[runtime] `backend` stands in the release that has a [model]")
         origins = ORIGINS[self.interaction]
         every = {origin for some in ORIGINS.values() for origin in some}
         there = [origin for origin in sorted(every) if getattr(self, origin) is not None]
@@ -373,6 +420,8 @@ class ReleaseDefinition(BaseModel):
             raise ValueError("only a late release has a [late]")
         if self.output != Output() and self.interaction not in ("head", "cross"):
             raise ValueError(f"a {self.interaction} release has no [output]: it has no labels")
+        if self.decision.path is not None and self.score.threshold is not None:
+            raise ValueError("a threshold stands in [score] or in the file that [decision] names, not in both")
         if self.score.type is not None and self.interaction != "head":
             raise ValueError(f"the score type of a {self.interaction} release is its model's own")
         if self.score.label is not None and self.interaction != "cross":

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from harness.identity import Json, canonical_json
 from harness.release.field import ORDER, Field, Kind, Parts, fields
 from harness.release.graph import composing, entered, places
-from harness.release.manifest import Manifest, Meaning
+from harness.release.manifest import Manifest, Meaning, Runtime
 
 RUNTIME = "runtime"
 Manifests: TypeAlias = Mapping[str, Manifest]
@@ -32,6 +32,19 @@ class Change:
         return {"field": self.field, "old": self.old, "new": self.new, "node": self.node, "side": self.side}
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a release says of itself, its parts' meanings by role, and what computes it."""
+
+    meaning: Meaning
+    runtime: Runtime
+    parts: Parts
+
+    @classmethod
+    def of(cls, manifest: Manifest, parts: Manifests | None = None) -> "Stated":
+        return cls(manifest.meaning, manifest.runtime, {role: part.meaning for role, part in (parts or {}).items()})
+
+
 def changes(
     parent: Manifest,
     candidate: Manifest,
@@ -39,16 +52,21 @@ def changes(
     parent_parts: Manifests | None = None,
     candidate_parts: Manifests | None = None,
 ) -> tuple[Change, ...]:
+    """`difference` of two manifests."""
+    return difference(Stated.of(parent, parent_parts), Stated.of(candidate, candidate_parts))
+
+
+def difference(parent: Stated, candidate: Stated) -> tuple[Change, ...]:
     """Every field in which two releases differ, sorted by path; a part's fields stand under its role.
 
     An encoder that only one of the two shares between its sides is held against each of the other's.
     """
-    before = composing(parent.meaning, _meant(parent_parts or {}))
-    after = composing(candidate.meaning, _meant(candidate_parts or {}))
+    before = composing(parent.meaning, parent.parts)
+    after = composing(candidate.meaning, candidate.parts)
     found = _meanings(parent.meaning, candidate.meaning, before, after, "")
     for role in before.keys() & after.keys():
         found += _meanings(before[role], after[role], {}, {}, f"{role}.")
-    old, new = _runtime(parent), _runtime(candidate)
+    old, new = _runtime(parent.runtime), _runtime(candidate.runtime)
     found += [
         Change(path, old.get(path), new.get(path), RUNTIME, None)
         for path in old.keys() | new.keys()
@@ -93,15 +111,11 @@ def _by_path(meaning: Meaning, parts: Parts, apart: bool) -> dict[str, _Stated]:
     return found
 
 
-def _meant(parts: Manifests) -> Parts:
-    return {role: part.meaning for role, part in parts.items()}
-
-
-def _runtime(manifest: Manifest) -> dict[str, Json]:
+def _runtime(runtime: Runtime) -> dict[str, Json]:
     return {
         f"{RUNTIME}.{part}.{name}": value
         for part in ("declared", "observed")
-        for name, value in getattr(manifest.runtime, part).items()
+        for name, value in getattr(runtime, part).items()
     }
 
 

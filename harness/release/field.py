@@ -41,7 +41,8 @@ _ENTERS: Mapping[Kind | None, str] = {
         towers.*.input.truncation_side  towers.*.input.truncation  towers.*.input.truncated_first
         towers.*.input.padding_side  towers.*.input.special_tokens.*  towers.*.input.prompts.*
         towers.*.input.suite_prompts.*.*  towers.*.input.template  towers.*.input.window.size
-        towers.*.input.window.stride  towers.*.rows.expansion.*  towers.*.rows.expansion_strategy
+        towers.*.input.window.stride  towers.*.input.window.text
+        towers.*.rows.expansion.*  towers.*.rows.expansion_strategy
         towers.*.rows.expansion_token  towers.*.rows.expansion_attended  towers.*.rows.segments
     """,
     Kind.CONTEXTUAL: """
@@ -81,7 +82,9 @@ _ENTERS: Mapping[Kind | None, str] = {
     Kind.CALIBRATED: """
         interaction.depth  score.calibrator.family  score.calibrator.digest  score.calibrator.fitted_under
     """,
-    Kind.DECISION: "output.decoder  output.pieces  output.longest  score.threshold  score.ties",
+    Kind.DECISION: "output.decoder  output.pieces  output.longest  score.threshold  score.ties  "
+    "score.decision.type  score.decision.ground  score.decision.below  score.decision.digest  "
+    "score.decision.fitted_under",
     None: """
         towers.*.artifact.revision  towers.*.artifact.task_revision
         towers.*.rows.sequences  towers.*.rows.offsets  towers.*.rows.words

@@ -28,7 +28,7 @@ VECTORS = ("pooled", "rows", "sparse")
 CORPUS = "corpus"
 AGGREGATION = tuple(f".input.window.{name}" for name in ("aggregation", "normalise", "owner"))
 # What is aggregated where a window says how; every other way joins scores.
-AGGREGATED: Mapping[str, Kind] = {"rows": Kind.CONTEXTUAL, "mean": Kind.VECTOR}
+AGGREGATED: Mapping[str, Kind] = {"rows": Kind.CONTEXTUAL, "mean": Kind.VECTOR, "max": Kind.VECTOR}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 Side: TypeAlias = Literal["query", "document", "pair", "text"]
 PoolingMode: TypeAlias = Literal["cls", "mean", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "sum"]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "tags"]
-Aggregation: TypeAlias = Literal["rows", "mean", "best", "mean-of-logits", "mean-of-probabilities"]
+Aggregation: TypeAlias = Literal["rows", "mean", "max", "best", "mean-of-logits", "mean-of-probabilities"]
+Which: TypeAlias = Literal["first", "second"]
 Owner: TypeAlias = Literal["first", "centre", "largest-context"]
 
 
@@ -55,7 +56,9 @@ class Window(BaseModel):
 
     `size`: tokens that are read at once, special ones, prompt and question included; `stride`: from one window's start
     to the next, in tokens of the text. `aggregation`: the text's contextual `rows` out of all windows, the `mean` of
-    their vectors, the `best` of their scores, the `mean-of-logits` or the `mean-of-probabilities` of a head.
+    their vectors, the `max` of each entry of their sparse vectors, the `best` of their scores, the `mean-of-logits` or
+    the `mean-of-probabilities` of a head. `text`: which of two texts that are read together is in windows, behind or
+    before the other; null where each is read alone.
     `normalise`: of a mean, whether the readout's normalisation stands before it or after it, null where it has none.
     `owner`: of rows, by which a token that several windows show is taken from one of them.
     """
@@ -67,6 +70,7 @@ class Window(BaseModel):
     aggregation: Aggregation
     normalise: Literal["before", "after"] | None
     owner: Owner | None
+    text: Which | None
 
 
 class Input(BaseModel):
@@ -231,6 +235,21 @@ class Calibrator(BaseModel):
     fitted_under: Digest
 
 
+class Decided(BaseModel):
+    """By what a score becomes a decision, besides its threshold: `type`, of which score that is, null where it is the
+    release's own; `ground` and `below`, when nothing is said; `digest` and `fitted_under`, of a file that says on what
+    it was fitted, null where someone wrote the numbers.
+    """
+
+    model_config = Strict
+
+    type: Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"] | None
+    ground: Literal["confidence", "margin", "entropy", "gap"] | None
+    below: float | None
+    digest: Digest | None
+    fitted_under: Digest | None
+
+
 class Score(BaseModel):
     """What two texts, or a text and its labels, are worth to each other. `label`: of a head of several numbers, the
     class whose number ranks; null where there is one number, or where no documents are ranked.
@@ -251,6 +270,7 @@ class Score(BaseModel):
     threshold: float | list[float] | None
     ties: Literal["expected", "trec", "label-order"]
     calibrator: Calibrator | None
+    decision: Decided | None
 
 
 class Interaction(BaseModel):

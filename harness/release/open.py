@@ -12,7 +12,7 @@ from harness.identity import Json, file_digest
 from harness.release.admit import Check, findings, folder_findings, not_admitted, refused
 from harness.release.definition import Model, Recorded, ReleaseDefinition
 from harness.release.describe import describe, describe_composed, describe_recorded
-from harness.release.describe.beside import Beside, read_beside
+from harness.release.describe.beside import Beside, read_beside, with_threshold
 from harness.release.field import COMPOSED
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest
@@ -85,10 +85,6 @@ class Release:
                 return f"{reason} as its {role}"
         if kind not in RUNNABLE:
             return f"a {kind} release"
-        if not self.is_composed:
-            elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
-            if elsewhere and (self.members or kind in ("late", "sparse", "cross", "head")):
-                return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
         if reason := unjoined(self.manifest.meaning):
             return reason
         output = self.manifest.meaning.output
@@ -99,7 +95,7 @@ class Release:
 
     @property
     def backend(self) -> Literal["onnx", "openvino"] | None:
-        """What makes its contextual rows in place of torch; None for torch."""
+        """What runs its model in place of torch; None for torch. Members say it for themselves."""
         backend = self.definition.runtime.backend
         return None if backend == "torch" else backend
 
@@ -167,7 +163,7 @@ def inspect_release(folder: Path, *, download: bool = False) -> Inspection:
 
     Raises Misconfigured, NotFound and Stopped as `open_release` does.
     """
-    definition = read_toml(folder / DEFINITION, ReleaseDefinition)
+    definition = with_threshold(read_toml(folder / DEFINITION, ReleaseDefinition), folder)
     if definition.model is None:
         opened = open_release(folder, download=download)
         return Inspection(definition, opened.manifest, findings(opened.manifest, None))
@@ -182,7 +178,7 @@ def inspect_release(folder: Path, *, download: bool = False) -> Inspection:
 
 
 def _opened(folder: Path, download: bool, above: tuple[Path, ...]) -> Release:
-    definition = read_toml(folder / DEFINITION, ReleaseDefinition)
+    definition = with_threshold(read_toml(folder / DEFINITION, ReleaseDefinition), folder)
     if folder.resolve() in above:
         raise Misconfigured(
             f"release {definition.name}", found="a release made of itself", expected="members that are other releases",
@@ -281,3 +277,15 @@ def _admit(definition: ReleaseDefinition, checks: tuple[Check, ...], refusal: Ha
     if refusal is not None:
         broken.insert(0, refused(refusal))
     raise not_admitted(f"release {definition.name}", broken, " ".join(dict.fromkeys(check.mend for check in broken)))
+
+
+def calibrator_text(release: Release) -> str | None:
+    """The calibrator beside a release, as it is written; None where it names none."""
+    said = release.definition.calibrator
+    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")
+
+
+def threshold_text(release: Release) -> str | None:
+    """The file that [decision] names, as it is written; None where it names none."""
+    path = release.definition.decision.path
+    return None if path is None else (release.folder / path).read_text(encoding="utf-8")

@@ -9,11 +9,14 @@ MEANS = ("mean-of-logits", "mean-of-probabilities")
 RUN_HERE = {
     "bi": ("mean", "best"),
     "late": ("rows",),
+    "sparse": ("max", "mean"),
+    "cross": ("best", "mean-of-logits"),
     "classes": MEANS,
     "multilabel": MEANS,
     "value": ("mean-of-logits",),
     "tags": ("rows",),
     "span": ("best",),
+    "choice": ("best", "mean-of-logits"),
 }
 
 

@@ -57,7 +57,7 @@ class Row:
 
 
 @contextmanager
-def _defaults(salt: str) -> Iterator[None]:
+def defaults(salt: str) -> Iterator[None]:
     """Matplotlib as it comes, with what makes its SVG repeatable; afterwards as the caller had it."""
     import matplotlib
 
@@ -67,12 +67,12 @@ def _defaults(salt: str) -> Iterator[None]:
         yield
 
 
-@_defaults("harness-forest")
+@defaults("harness-forest")
 def forest(content: Content) -> str:
     """The primary metric's delta of every slice with its interval, and the margin where a rule sets one."""
     rows = _rows(content)
     height = 26 * len(rows) + 58
-    figure = _figure(640, height)
+    figure = canvas(640, height)
     axes = figure.add_axes((160 / 640, 44 / height, 286 / 640, 26 * len(rows) / height))
     ends = [
         end
@@ -94,10 +94,10 @@ def forest(content: Content) -> str:
         _draw(axes, at, row)
         middle = 1 - (14 + 26 * at + 13) / height
         strong = "bold" if row.outcome in (Outcome.FAIL, Outcome.UNDECIDED) else "normal"
-        _place(figure, texts, (152 / 640, middle), text.clipped(row.label, LABEL), ha="right", weight=strong)
-        _place(figure, texts, (456 / 640, middle), moved[at], ha="left", weight=strong, size=size)
-    _plain(axes)
-    _place(
+        put(figure, texts, (152 / 640, middle), text.clipped(row.label, LABEL), ha="right", weight=strong)
+        put(figure, texts, (456 / 640, middle), moved[at], ha="left", weight=strong, size=size)
+    plain(axes)
+    put(
         figure,
         texts,
         (303 / 640, 8 / height),
@@ -111,10 +111,10 @@ def forest(content: Content) -> str:
         + (f", margin {number.value(row.margin)}, {row.outcome}" if row.outcome else "")
         for row in rows
     )
-    return _svg(figure, "forest", texts, title, described)
+    return as_svg(figure, "forest", texts, title, described)
 
 
-@_defaults("harness-histogram")
+@defaults("harness-histogram")
 def histogram(content: Content) -> str:
     """The per-case deltas, of the metric by which cases are followed, that aren't zero; the unchanged cases are counted
     in its title.
@@ -122,7 +122,7 @@ def histogram(content: Content) -> str:
     metric = content.answer.followed or content.primary
     signs = Counter((delta > 0) - (delta < 0) for delta in content.case_deltas if math.isfinite(delta))
     moved = [delta for delta in content.case_deltas if math.isfinite(delta) and delta != 0]
-    figure = _figure(330, 210)
+    figure = canvas(330, 210)
     axes = figure.add_axes((36 / 330, 44 / 210, 280 / 330, 136 / 210))
     reach = max((abs(delta) for delta in moved), default=1.0)
     width = 2 * reach / BINS
@@ -134,22 +134,20 @@ def histogram(content: Content) -> str:
     top = max(heights.values(), default=1)
     axes.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(0, 1.12 * top), yticks=sorted({0, math.ceil(top / 2), top}))
     axes.axvline(0, color=FAINT, lw=1)
-    _plain(axes)
+    plain(axes)
     texts: list[str] = []
     fell, rose = (_side(content, metric, sign) for sign in (-1, 1))
     below = f"{fell.arrow} {number.count(signs[-1])} {fell.word}"
     above = f"{number.count(signs[1])} {rose.word} {rose.arrow}"
-    _place(figure, texts, (36 / 330, 196 / 210), below, ha="left", color=fell.hue)
-    _place(figure, texts, (176 / 330, 196 / 210), f"{number.count(signs[0])} the same", ha="center", color=FAINT)
-    _place(figure, texts, (316 / 330, 196 / 210), above, ha="right", color=rose.hue)
-    _place(
-        figure, texts, (176 / 330, 8 / 210), "per-case difference (unchanged cases left out)", ha="center", color=FAINT
-    )
+    put(figure, texts, (36 / 330, 196 / 210), below, ha="left", color=fell.hue)
+    put(figure, texts, (176 / 330, 196 / 210), f"{number.count(signs[0])} the same", ha="center", color=FAINT)
+    put(figure, texts, (316 / 330, 196 / 210), above, ha="right", color=rose.hue)
+    put(figure, texts, (176 / 330, 8 / 210), "per-case difference (unchanged cases left out)", ha="center", color=FAINT)
     title = f"{text.clipped(metric, text.LONGEST_NAME)} case by case, candidate minus parent"
     described = (
         f"{signs[-1]} cases fell and are {fell.word}, {signs[0]} stayed the same, {signs[1]} rose and are {rose.word}"
     )
-    return _svg(figure, "histogram", texts, title, described)
+    return as_svg(figure, "histogram", texts, title, described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +208,14 @@ def _draw(axes: "Axes", at: int, row: Row) -> None:
         axes.plot([row.delta], [at], marker=marker, ms=size, mfc=hue, mec="#ffffff", mew=0.8, ls="", zorder=4)
 
 
-def _figure(width: int, height: int) -> "Figure":
+def canvas(width: int, height: int) -> "Figure":
+    """An empty figure, a point of which is one pixel of the page."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="none")
 
 
-def _place(
+def put(
     figure: "Figure", texts: list[str], at: tuple[float, float], words: str, *, ha: str, weight: str = "normal",
     color: str = INK, size: float = FONT,
 ) -> None:  # fmt: skip
@@ -225,7 +224,7 @@ def _place(
     texts.append(words)
 
 
-def _plain(axes: "Axes") -> None:
+def plain(axes: "Axes") -> None:
     """No frame but a line below, and few ticks."""
     from matplotlib.ticker import MaxNLocator
 
@@ -238,7 +237,8 @@ def _plain(axes: "Axes") -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 
-def _svg(figure: "Figure", name: str, texts: list[str], title: str, description: str) -> str:
+def as_svg(figure: "Figure", name: str, texts: list[str], title: str, description: str) -> str:
+    """The figure as an element of the page, with the user's texts in place and in words for those who don't see it."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     root = ElementTree.fromstring(stream.getvalue())

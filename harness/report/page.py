@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from harness.output.answer import DeltaSummary, Summary
 from harness.output.decision import Outcome
-from harness.report import beside, figure, number, text, verdict
+from harness.report import beside, diagram, figure, number, text, verdict
 from harness.report.content import Content
 
 FOLDER = Path(__file__).parent
@@ -48,6 +48,11 @@ def html(content: Content) -> str:
             commands=verdict.commands(content.answer),
             followed=content.answer.followed,
             beside=beside.paired(content.companions),
+            diagrams={
+                pair.name: Markup(diagram.DIAGRAMS[pair.name](pair))
+                for pair in beside.paired(content.companions)
+                if pair.name in diagram.DIAGRAMS
+            },
             is_matrix=beside.is_matrix,
             open_rows=OPEN_ROWS,
             many_columns=MANY_COLUMNS,

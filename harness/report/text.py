@@ -14,6 +14,12 @@ _UNFIT = re.compile(
     + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
+# What begins another line somewhere, or moves to another column; a backslash stays as it is.
+_BREAK = re.compile("[\t\n\v\f\r\x85\u2028\u2029]")
+ESCAPES = {
+    "\t": r"\t", "\n": r"\n", "\v": r"\v", "\f": r"\f", "\r": r"\r", "\x85": r"\x85", "\u2028": r"\u2028",
+    "\u2029": r"\u2029",
+}  # fmt: skip
 _SPACE = re.compile(r"[\s\x85]+")
 _BLANKS = re.compile(r"^ +| +$| {2,}")
 
@@ -26,6 +32,11 @@ def clean(text: str) -> str:
 def visible(text: str) -> str:
     """Every character that may not be shown as U+FFFD, white space as it is."""
     return _UNFIT.sub(REPLACEMENT, text)
+
+
+def in_one_line(text: str) -> str:
+    """As `visible`, with line ends and tabs written as in code, so that a row stays a line and a cell a cell."""
+    return visible(_BREAK.sub(lambda found: ESCAPES[found.group()], text))
 
 
 def exact(value: str) -> str:

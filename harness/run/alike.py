@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.candidate.cross import Pair, load_cross
+from harness.candidate.cross import Pair
 from harness.candidate.encoder import Encoded, Pieces, encode
+from harness.candidate.load import load_cross_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number
 from harness.release.open import Release
 from harness.run.apart import SCORERS
 from harness.run.given import Floats
-from harness.run.output import Executed
+from harness.run.output import Executed, uncovered_remark
 from harness.run.replay_cases import settled
 from harness.run.retrieve import load_encoder
 from harness.suite.case import Case, Suite
@@ -71,7 +72,7 @@ def _apart(
 def _joint(
     releases: Mapping[str, Release], pairs: Sequence[Pair], suite: Suite, kept: Pieces | None
 ) -> dict[str, Executed]:
-    models = {name: load_cross(release) for name, release in releases.items()}
+    models = {name: load_cross_to_run(release) for name, release in releases.items()}
     found = {}
     for (name, model), encoded in zip(models.items(), encode(list(models.values()), pairs, kept), strict=True):
         scores = model.scores(encoded.values, suite.definition.ranking.grid)
@@ -80,7 +81,9 @@ def _joint(
 
 
 def _executed(reading: _Reading, suite: Suite) -> Executed:
-    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), ())
+    hidden = np.sum([each.uncovered for each in reading.texts], axis=0)
+    remarks = tuple(uncovered_remark(hidden, [case.id for case in suite.cases], "case"))
+    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), remarks)
 
 
 def _output(case: Case, reading: _Reading, row: int) -> CaseOutput:

@@ -108,6 +108,7 @@ class _Sheet:
         self._scores: Floats = np.full(len(pairs.documents), np.nan)
         self._reasons: dict[int, str] = {}
         self._cut: list[CutDocument] = []
+        self._uncovered: dict[int, int] = {}
 
     def enter(self, documents: Ints, encoded: Encoded, suite: Suite, grid: float) -> None:
         """Scores the pairs of the documents [k] of one chunk, rising rows of the corpus."""
@@ -124,7 +125,13 @@ class _Sheet:
             )
             for row in np.flatnonzero(encoded.tokens_lost)
         ]
+        hidden = np.flatnonzero(encoded.uncovered)
+        self._uncovered |= dict(zip(documents[hidden].tolist(), encoded.uncovered[hidden].tolist(), strict=True))
 
     def scored(self) -> Scored:
         asked: list[Asked] = asked_of(self._queries, self._pairs.cases)
-        return Scored(self._scores, asked, self._reasons, cut_documents=self._cut)
+        hidden = [row for row in self._pairs.cases.tolist() if self._queries.uncovered[row]]
+        return Scored(
+            self._scores, asked, self._reasons, cut_documents=self._cut, uncovered=self._uncovered,
+            uncovered_queries={row: int(self._queries.uncovered[row]) for row in hidden},
+        )  # fmt: skip

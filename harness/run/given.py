@@ -78,6 +78,7 @@ class Scored:
 
     Shapes: scores [p], NaN where there is none; `reasons`: why a pair raised, by its position; `asked` [n]. Of texts
     that are read together: logits [p, l] and shares [2, p, 2], the tokens kept and lost of query and document.
+    `uncovered`: characters that no window shows, by the document's row; `uncovered_queries` by the case's.
     """
 
     scores: Floats
@@ -86,6 +87,8 @@ class Scored:
     logits: NDArray[np.float32] | None = None
     shares: Ints | None = None
     cut_documents: Sequence[CutDocument] = ()
+    uncovered: Mapping[int, int] = field(default_factory=dict)
+    uncovered_queries: Mapping[int, int] = field(default_factory=dict)
 
 
 def shared(wanted: Mapping[str, Ints], size: int) -> Iterator["Wanted"]:

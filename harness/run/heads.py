@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from harness.candidate.encoder import Encoded, Pieces, encode
-from harness.candidate.head import HeadModel, Layout, Sample, load_head
+from harness.candidate.head import HeadModel, Layout, Sample
 from harness.candidate.head_output import require_decoder, said_of
+from harness.candidate.load import load_head_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
@@ -31,9 +32,10 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
         return {}
     for release in releases.values():
         require_decoder(release.name, release.manifest.meaning.output)
-    models = {name: load_head(release) for name, release in releases.items()}
+    models = {name: load_head_to_run(release) for name, release in releases.items()}
+    for release in releases.values():
+        _refuse_other_windows(release, suite)
     samples = [samples_of(case.inputs) for case in suite.cases]
-    _refuse_windows_of_pairs(releases, samples)
     flat = [sample for some in samples for sample in some]
     starts = np.cumsum([0, *(len(some) for some in samples)]).tolist()
     found = {}
@@ -48,19 +50,31 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
     return found
 
 
-def _refuse_windows_of_pairs(releases: Mapping[str, Release], samples: Sequence[Sequence[Sample]]) -> None:
-    """Of a question and its context it is the context that is long; of two other texts nobody says which."""
-    if not any(sample.second is not None for some in samples for sample in some):
+def _refuse_other_windows(release: Release, suite: Suite) -> None:
+    """Of a question and its context it is the context that is long, of two texts with a label the one that is named.
+
+    Raises Misconfigured for cases of which nobody says what is long.
+    """
+    [tower] = release.manifest.meaning.towers.values()
+    kind, window = release.manifest.meaning.output.kind, tower.input.window
+    if window is None or kind in LAID_OUT:
         return
-    for release in releases.values():
-        meaning = release.manifest.meaning
-        windows = any(tower.input.window is not None for tower in meaning.towers.values())
-        if windows and meaning.output.kind != "span":
-            raise Misconfigured(
-                f"release {release.name!r}", found=f"a {meaning.output.kind} release that reads texts in windows, and "
-                "cases of two texts", expected="one text in every case",
-                mend="Take [input.window] out of release.toml, or record its outputs as JSON Lines.",
-            )  # fmt: skip
+    for case in suite.cases:
+        two, choices = "text_b" in case.inputs, "choices" in case.inputs
+        if choices and "context" not in case.inputs:
+            found, expected = "without a context", "a `context` in every case, for question and choices are never cut"
+        elif two and window.text is None:
+            found = "of two texts"
+            expected = '`text = "first"` or `text = "second"` in [input.window], which says the one that is long'
+        elif not choices and not two and window.text is not None:
+            found, expected = f"of one text, where the {window.text} of two is long", "two texts in every case"
+        else:
+            continue
+        raise Misconfigured(
+            f"release {release.name!r}", found=f"a {kind} release that reads texts in windows, and cases {found}, the "
+            f"first {case.id!r}", expected=expected,
+            mend="Correct [input.window] in release.toml, or take it out.",
+        )  # fmt: skip
 
 
 def _remarks(suite: Suite, starts: Sequence[int], encoded: Encoded) -> Iterator[Remark]:

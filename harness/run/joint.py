@@ -43,6 +43,7 @@ class _Sheet:
         self._tokens: Ints = np.zeros((2, count), dtype=np.int64)
         self._shares: Ints = np.zeros((2, count, 2), dtype=np.int64)
         self._reasons: dict[int, str] = {}
+        self._uncovered: dict[int, int] = {}
 
     def enter(self, codes: Ints, encoded: Encoded, grid: float) -> None:
         at = self._order[np.searchsorted(self.codes, codes, sorter=self._order)]
@@ -52,9 +53,14 @@ class _Sheet:
         if encoded.shares_kept is not None and encoded.shares_lost is not None:
             self._shares[:, at] = encoded.shares_kept, encoded.shares_lost
         self._reasons |= {int(at[position]): reason for position, reason in encoded.failed.items()}
+        for position in np.flatnonzero(encoded.uncovered):
+            self._uncovered[int(self._pairs.documents[at[position]])] = int(encoded.uncovered[position])
 
     def scored(self, suite: Suite) -> Scored:
-        return Scored(self._scores, tuple(self._asked(suite)), self._reasons, self._logits, self._shares)
+        return Scored(
+            self._scores, tuple(self._asked(suite)), self._reasons, self._logits, self._shares,
+            uncovered=self._uncovered,
+        )  # fmt: skip
 
     def _asked(self, suite: Suite) -> Iterator[Asked]:
         """Of a query, the tokens of that one of its pairs which lost most."""

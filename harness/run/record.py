@@ -18,6 +18,8 @@ from harness.suite.lock import Lock
 from harness.suite.trained import Trained
 
 HEAD = 200
+# Cases whose rankings are written together: of all of them they would stand in memory twice.
+TOGETHER = 8192
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
 
 
@@ -116,7 +118,9 @@ def record_outputs(
         "retrieved": [0 if each.ranking is None else len(each.ranking.scores) for each in outputs],
         "crossing": [0 if each.ranking is None else each.ranking.crossing for each in outputs],
     })  # fmt: skip
-    replace(connection, "rankings", key, _ranking_columns(outputs))
+    remove(connection, "rankings", key)
+    for start in range(0, len(outputs), TOGETHER):
+        append(connection, "rankings", key, _ranking_columns(outputs[start : start + TOGETHER]))
     replace(connection, "task_outputs", key, _task_columns(outputs))
     side_key = {"run": run, "side": side}
     replace(connection, "output_labels", side_key, {

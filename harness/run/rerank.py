@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.candidate.cross import load_cross
 from harness.candidate.encoder import Pieces
+from harness.candidate.load import load_cross_to_run
 from harness.output.case import Candidates, CaseOutput, OutputStatus
 from harness.release.open import Release
 from harness.run.apart import require_scorer, score_apart
 from harness.run.given import Given, Pairs, Scored
 from harness.run.joint import score_joint
-from harness.run.output import Executed, Remark
+from harness.run.output import Executed, Remark, uncovered_remark
 from harness.run.ranking import Cut, cut_ranking
 from harness.run.retrieve import load_encoder
 from harness.suite.case import Suite
@@ -49,7 +49,7 @@ def rerank(
     releases = {name: each.release for name, each in wanted.items()}
     for name in releases.keys() - joint:
         require_scorer(releases[name])
-    models = {name: load_cross(releases[name]) for name in wanted if name in joint}
+    models = {name: load_cross_to_run(releases[name]) for name in wanted if name in joint}
     encoders = {name: load_encoder(releases[name], suite) for name in wanted if name not in joint}
     pairs = {name: Pairs.of(each.given, suite) for name, each in wanted.items()}
     scored = {
@@ -107,6 +107,13 @@ def _remarks(pairs: Pairs, scored: Scored, suite: Suite) -> Iterator[Remark]:
     if scored.cut_documents:
         count, name = len(scored.cut_documents), scored.cut_documents[0].document_id
         yield Remark("cut-document", count, f"{count} documents are longer than the model reads, the first {name!r}")
+    for some, names, what in (
+        (scored.uncovered_queries, [each.id for each in suite.cases], "query"),
+        (scored.uncovered, [each.id for each in suite.documents], "document"),
+    ):
+        characters = np.zeros(len(names), dtype=np.int64)
+        characters[list(some)] = list(some.values())
+        yield from uncovered_remark(characters, names, what)
     if scored.shares is None:
         return
     cut = np.flatnonzero(scored.shares[1].any(axis=1))

@@ -1,7 +1,9 @@
 """Reading back: arrays in suite order for the mathematics, typed records for the rest."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -9,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
-from harness.identity import text_digest
+from harness.identity import digest, text_digest
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
 
@@ -45,7 +47,7 @@ class MetricRecord:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRecord:
-    """One row of `releases`; meaning, runtime and calibrator are JSON texts."""
+    """One row of `releases`; meaning, parts, runtime, calibrator and threshold are JSON texts."""
 
     side: str
     release: str
@@ -54,8 +56,10 @@ class ReleaseRecord:
     output_key: str
     interaction: str
     meaning: str
+    parts: str
     runtime: str
     calibrator: str | None = None
+    threshold: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class ExposureRecord:
     candidate: str
     parent: str | None
     outcomes: str
+    parameters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +243,37 @@ def cases(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseRows:
         "SELECT case_id, role, case_group FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
     ).fetchnumpy()
     return CaseRows(objects(rows["case_id"]), objects(rows["role"]), objects(rows["case_group"]))
+
+
+def answerable(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> NDArray[np.bool_]:
+    """[n], in suite order, whether the suite says that the corpus answers the case."""
+    rows = connection.execute(
+        "SELECT answerable FROM cases WHERE suite_digest = ? ORDER BY position", [suite_digest]
+    ).fetchnumpy()
+    return np.asarray(rows["answerable"], dtype=bool)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMarks:
+    """By what a case is known again, whatever its role and its suite: digests of its ID and of its inputs. Shapes: [n]
+    in suite order.
+    """
+
+    ids: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+def case_marks(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> CaseMarks:
+    """Of every case of a suite."""
+    rows = connection.execute(
+        """SELECT k.case_id, coalesce(g.inputs, to_json({'text': k.text})) FROM cases k
+           LEFT JOIN golds g ON g.suite_digest = k.suite_digest AND g.case_id = k.case_id
+           WHERE k.suite_digest = ? ORDER BY k.position""",
+        [suite_digest],
+    ).fetchall()
+    return CaseMarks(
+        tuple(text_digest(case)[:16] for case, _ in rows), tuple(digest(json.loads(said))[:16] for _, said in rows)
+    )
 
 
 def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
@@ -444,22 +480,33 @@ EVIDENCE = (
     "counts",
     "deltas",
     "transitions",
+    "transition_tests",
     "rules",
 )
 SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")
 
 
-def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, pa.Table]:
-    """Everything the store knows of a run and its suite, one table each, in an order of its own.
+# Rows that are read at a time.
+PIECE = 1 << 16
 
-    Clocks stay out: neither `runs` nor `steps` is among them.
+
+class Evidence(NamedTuple):
+    """One table of what the store knows, its rows to be read before the next table's."""
+
+    name: str
+    rows: pa.RecordBatchReader
+
+
+def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> Iterator[Evidence]:
+    """Everything the store knows of a run and its suite, one table after the other, in an order of its own.
+
+    Rows come in pieces, for all of them would take more memory than the run that made them. Clocks stay out: neither
+    `runs` nor `steps` is among them.
     """
-    tables = {}
     for names, key, value in (
         (EVIDENCE, "run", "?"),
         (SUITE_EVIDENCE, "suite_digest", "(SELECT suite_digest FROM runs WHERE run = ?)"),
     ):
         for name in names:
             rows = connection.sql(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", params=[run])
-            tables[name] = rows.to_arrow_table()
-    return tables
+            yield Evidence(name, rows.to_arrow_reader(PIECE))

@@ -73,6 +73,13 @@ def taken(rows: Rows, index: NDArray[np.int64]) -> Rows:
     return replace(rows, **picked)
 
 
+OUTPUTS = """FROM outputs o JOIN runs r ON r.run = o.run
+    JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
+    LEFT JOIN task_outputs t ON t.run = o.run AND t.side = o.side AND t.case_id = o.case_id
+    WHERE o.run = ? AND o.side = ? ORDER BY k.position"""
+"""What a side said, in suite order."""
+
+
 def golds(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> GoldRows:
     """What holds of every case, in suite order."""
     rows = connection.execute(
@@ -100,24 +107,18 @@ def said(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> SaidRows
         "SELECT label FROM output_labels WHERE run = ? AND side = ? ORDER BY position", [run, side]
     ).fetchall()
     rows = connection.execute(
-        """SELECT o.case_id, o.status, o.non_finite, coalesce(o.tokens_lost, 0) > 0, t.scores, t.value, t.tags,
-                  t.answer, t.span_start, t.span_end, t.score, t.null_score, t.read_start, t.read_end
-           FROM outputs o JOIN runs r ON r.run = o.run
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
-           LEFT JOIN task_outputs t ON t.run = o.run AND t.side = o.side AND t.case_id = o.case_id
-           WHERE o.run = ? AND o.side = ? ORDER BY k.position""",
+        f"""SELECT o.case_id, o.status, o.non_finite, coalesce(o.tokens_lost, 0) > 0, t.value, t.tags,
+                   t.answer, t.span_start, t.span_end, t.score, t.null_score, t.read_start, t.read_end {OUTPUTS}""",
         [run, side],
     ).fetchall()
-    case_ids, status, broken, cut, scores, value, tags, answer, start, end, score, null_score, *read = _columns(
-        rows, 14
-    )
+    case_ids, status, broken, cut, value, tags, answer, start, end, score, null_score, *read = _columns(rows, 13)
     return SaidRows(
         case_ids=objects(case_ids),
         status=objects(status),
         non_finite=np.array(broken, dtype=bool),
         truncated=np.array(cut, dtype=bool),
         labels=tuple(name for (name,) in labels),
-        scores=[None if each is None else np.array(each, dtype=np.float64) for each in scores],
+        scores=_scores(connection, run, side),
         value=_numbers(value),
         tags=tags,
         answer=answer,
@@ -130,6 +131,20 @@ def said(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> SaidRows
             for starts, ends in zip(*read, strict=True)
         ],
     )
+
+
+def _scores(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> list[NDArray[np.float64] | None]:
+    """By case, views of one array: as numbers of Python those of many classes would take several times the room."""
+    table = connection.sql(f"SELECT t.scores {OUTPUTS}", params=[run, side]).to_arrow_table()
+    found: list[NDArray[np.float64] | None] = []
+    for chunk in table.column(0).chunks:
+        values, ends = chunk.values.to_numpy(zero_copy_only=False), chunk.offsets.to_numpy()
+        there = chunk.is_valid().to_numpy(zero_copy_only=False)
+        found += [
+            values[start:end] if is_there else None
+            for is_there, start, end in zip(there, ends[:-1], ends[1:], strict=True)
+        ]
+    return found
 
 
 def companions(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, tuple[Companion, ...]]:

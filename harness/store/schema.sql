@@ -100,6 +100,32 @@ CREATE TABLE IF NOT EXISTS steps (        -- a step stands here once all it writ
     seconds DOUBLE
 );
 
+CREATE TABLE IF NOT EXISTS passes (       -- what texts took on their way through a model: clocks, in nothing that is digested
+    run         VARCHAR   NOT NULL,
+    pass_key    VARCHAR   NOT NULL,       -- of the contextual rows and of what computes them
+    side        VARCHAR   NOT NULL,       -- of the texts: query | document | pair | text
+    measured_at TIMESTAMP NOT NULL,
+    texts       BIGINT    NOT NULL,       -- that were computed; what lay in the cache is left out
+    tokens      BIGINT    NOT NULL,       -- theirs, special ones included, padding left out
+    seconds     DOUBLE    NOT NULL,       -- of the forward passes alone, by the wall
+    threads     BIGINT    NOT NULL,
+    backend     VARCHAR   NOT NULL,
+    machine     VARCHAR   NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS plans (        -- those actions of the invalidation plan, as it was after the run, that encode
+    run       VARCHAR NOT NULL,
+    position  BIGINT  NOT NULL,           -- among all actions of the plan, from 1
+    action    VARCHAR NOT NULL,
+    namespace VARCHAR NOT NULL,
+    made_from VARCHAR,                    -- the namespace whose rows it is made of; NULL where the texts are read
+    pass_key  VARCHAR,                    -- as in `passes`; NULL where no model of the candidate reads the texts
+    side      VARCHAR,
+    items     BIGINT,
+    of_items  BIGINT,
+    tokens    BIGINT
+);
+
 CREATE TABLE IF NOT EXISTS releases (
     run         VARCHAR NOT NULL,
     side        VARCHAR NOT NULL,         -- candidate | parent
@@ -109,7 +135,9 @@ CREATE TABLE IF NOT EXISTS releases (
     output_key  VARCHAR NOT NULL,         -- what every output of this release on this suite depends on
     interaction VARCHAR NOT NULL,
     meaning     VARCHAR NOT NULL,         -- JSON
+    parts       VARCHAR NOT NULL,         -- JSON: by role, the meanings of the releases that it is made of
     runtime     VARCHAR NOT NULL,         -- JSON
+    threshold   VARCHAR,                  -- the file that says on what its threshold was fitted
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 
@@ -292,13 +320,22 @@ CREATE TABLE IF NOT EXISTS transitions (
     transition VARCHAR NOT NULL           -- both-right | parent-only | candidate-only | both-wrong-same | both-wrong-different
 );
 
+CREATE TABLE IF NOT EXISTS transition_tests (   -- whether a slice's groups that moved fall to either side alike
+    run         VARCHAR NOT NULL,
+    slice       VARCHAR NOT NULL,         -- or all
+    lost_groups BIGINT NOT NULL,          -- groups in which more cases went from right to wrong than the other way
+    won_groups  BIGINT NOT NULL,
+    p           DOUBLE NOT NULL           -- exact and two-sided: McNemar's where every case is a group of its own
+);
+
 CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a ledger which lost a line is seen
     run       VARCHAR NOT NULL,
     data      VARCHAR NOT NULL,
     policy    VARCHAR NOT NULL,
     candidate VARCHAR NOT NULL,
     parent    VARCHAR,
-    outcomes  VARCHAR NOT NULL
+    outcomes  VARCHAR NOT NULL,
+    parameters VARCHAR                    -- calibrator, threshold and abstention, as JSON; NULL where there are none
 );
 
 CREATE TABLE IF NOT EXISTS rules (

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Literal
 
 from harness.file.lines import Line, Place, checked_id, listed, read_lines, refuse, shown, split_columns
 from harness.suite.case import Candidate
-from harness.suite.formats.collection import JudgementRow
+from harness.suite.formats.collection import CandidateRow, JudgementRow
 
 HEADERS = (("query-id", "document-id"), ("query-id", "corpus-id"))
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -39,13 +39,6 @@ class Candidates:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    case_id: str
-    candidate: Candidate
-    place: Place
-
-
 def read_candidates(
     path: Path,
     format: Literal["tsv", "trec-run"],
@@ -57,25 +50,42 @@ def read_candidates(
 ) -> Candidates:
     """Reads `query, document[, score]` between tabs, with or without a header, or a TREC run whose ranks play no part.
 
-    `queries`: those of the suite, of which `case_ids` are left; candidates of the others go with their query.
-    Raises Misconfigured with the line for what isn't so, for a document twice in one query, for a query or document
-    that isn't there unless `dangling` says drop, and for a case without any candidate.
+    Raises Misconfigured with the line for what isn't so, and as `chosen`.
+    """
+    rows = _rows(path, format)
+    return chosen(path, rows, case_ids=case_ids, queries=queries, documents=documents, dangling=dangling)
+
+
+def chosen(
+    path: Path,
+    rows: Iterable[CandidateRow],
+    *,
+    case_ids: Sequence[str],
+    queries: AbstractSet[str],
+    documents: AbstractSet[str],
+    dangling: Literal["refuse", "drop"],
+) -> Candidates:
+    """The rows of a file or folder by case. `queries`: those of the suite, of which `case_ids` are left; candidates of
+    the others go with their query.
+
+    Raises Misconfigured for a document twice in one query, for a query or document that isn't there unless `dangling`
+    says drop, and for a case without any candidate.
     """
     seen: dict[tuple[str, str], Place] = {}
     found: dict[str, list[Candidate]] = {case_id: [] for case_id in case_ids}
-    strangers: list[_Row] = []
-    for row in _rows(path, format):
-        pair = (row.case_id, row.candidate.document_id)
+    strangers: list[CandidateRow] = []
+    for row in rows:
+        pair = (row.case_id, row.document_id)
         first = seen.setdefault(pair, row.place)
         if first is not row.place:
             refuse(
                 row.place, f"document {shown(pair[1])} stands twice for query {shown(pair[0])} (first at line "
                 f"{first.line})", "each candidate once a query", "Remove one of the two lines.",
             )  # fmt: skip
-        if row.case_id not in queries or row.candidate.document_id not in documents:
+        if row.case_id not in queries or row.document_id not in documents:
             strangers.append(row)
         elif row.case_id in found:
-            found[row.case_id].append(row.candidate)
+            found[row.case_id].append(Candidate(row.document_id, row.score))
     if strangers and dangling == "refuse":
         _refuse_strangers(strangers, queries)
     if without := [case_id for case_id, some in found.items() if not some]:
@@ -91,9 +101,9 @@ def read_candidates(
     )
 
 
-def _refuse_strangers(rows: Sequence[_Row], queries: AbstractSet[str]) -> None:
+def _refuse_strangers(rows: Sequence[CandidateRow], queries: AbstractSet[str]) -> None:
     missing = (
-        f"query {shown(row.case_id)}" if row.case_id not in queries else f"document {shown(row.candidate.document_id)}"
+        f"query {shown(row.case_id)}" if row.case_id not in queries else f"document {shown(row.document_id)}"
         for row in rows[:3]
     )
     refuse(
@@ -104,7 +114,7 @@ def _refuse_strangers(rows: Sequence[_Row], queries: AbstractSet[str]) -> None:
     )  # fmt: skip
 
 
-def _rows(path: Path, format: Literal["tsv", "trec-run"]) -> Iterator[_Row]:
+def _rows(path: Path, format: Literal["tsv", "trec-run"]) -> Iterator[CandidateRow]:
     if format == "trec-run":
         for line in read_lines(path):
             columns = split_columns(line)
@@ -140,10 +150,10 @@ def _between_tabs(line: Line) -> list[str]:
     return columns
 
 
-def _row(query: str, document: str, score: str | None, where: Place) -> _Row:
+def _row(query: str, document: str, score: str | None, where: Place) -> CandidateRow:
     number = None
     if score is not None:
         number = float(score) if _NUMBER.fullmatch(score.strip()) else math.nan
         if not math.isfinite(number):
             refuse(where, f"the score {shown(score)}", "a finite number", "Correct it, or leave all scores out.")
-    return _Row(checked_id(query, where), Candidate(checked_id(document, where), number), where)
+    return CandidateRow(checked_id(query, where), checked_id(document, where), where, number)

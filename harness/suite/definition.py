@@ -325,7 +325,9 @@ class SuiteDefinition(BaseModel):
         """Where suite.toml does not say when a case is right, its task does."""
         metrics = written.get("metrics") if isinstance(written, dict) else None
         if isinstance(metrics, dict) and "right" not in metrics:
-            return {**written, "metrics": {**metrics, "right": RIGHT.get(written.get("task"))}}
+            # By comparison: what stands there may be anything, also what no dictionary can look up.
+            right = next((by for task, by in RIGHT.items() if task == written.get("task")), None)
+            return {**written, "metrics": {**metrics, "right": right}}
         return written
 
     @property

@@ -8,12 +8,12 @@ from harness.file.lines import listed
 from harness.identity import digest, file_digest, text_digest
 from harness.metric.name import parse
 from harness.suite.case import Suite
-from harness.suite.definition import RANKED, Role
+from harness.suite.definition import ALL, RANKED, Role
 from harness.suite.formats.example import GOLD
 from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
-from harness.suite.policy import check_demands, check_slices
+from harness.suite.policy import check_counts, check_demands, check_slices
 from harness.suite.role import ROLES, TUNES
 from harness.suite.slices import Members, Resolved, resolve, slice_warnings
 
@@ -71,6 +71,10 @@ def freeze(suite: Suite, members: Members) -> Lock:
     resolved = resolve(suite, members)
     check_slices(suite.definition, list(resolved.members), path)
     check_demands(suite.definition, path, resolved.declared)
+    promotion = {case.id for case in suite.cases if case.role == "promotion"}
+    at_run = {each.name: len(promotion) for each in resolved.declared if each.from_parent}
+    held = {name: len(promotion.intersection(ids)) for name, ids in resolved.members.items()}
+    check_counts(suite.definition, {ALL: len(promotion), **held, **at_run}, path)
     leaking = leaks(suite)
     refuse_leaks(suite, leaking)
     grades = sorted({row.grade for row in suite.judgements})
@@ -183,7 +187,8 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
         f"rule {rule.id!r} holds {rule.metric} {rule.kind.replace('-', ' ')} {rule.value:g}, though "
         f"{'higher' if parse(rule.metric).higher_is_better else 'lower'} is better"
         for rule in definition.rules
-        if rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
+        if (rule.kind == "invariant" or parse(rule.metric).use != "bounds")
+        and rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
     ]
     warnings += leak_warnings(lock.leaks)
     if "leaks" not in lock.as_record():

@@ -12,7 +12,7 @@ from harness.file.lines import listed, refuse, shown
 from harness.file.toml import place, read_toml
 from harness.identity import file_digest
 from harness.suite.attribute import ANSWERABLE, read_attributes
-from harness.suite.candidates import Candidates, read_candidates
+from harness.suite.candidates import Candidates, chosen, read_candidates
 from harness.suite.case import Case, Counts, Document, Judgement, Suite
 from harness.suite.definition import RANKED, SuiteDefinition
 from harness.suite.examples import assembled
@@ -180,15 +180,23 @@ def _assembled(
 def _given(
     definition: SuiteDefinition, files: DataFiles, read: Collection, case_ids: Sequence[str]
 ) -> Candidates | None:
-    if definition.candidates is None or files.candidates is None:
+    """Those of a file of their own, or else those that the collection brings to a suite that ranks given documents."""
+    queries, documents = {query.id for query in read.queries}, {document.id for document in read.documents}
+    dangling = definition.cases.dangling
+    if definition.candidates is not None and files.candidates is not None:
+        return read_candidates(
+            files.candidates, definition.candidates.format, case_ids=case_ids, queries=queries, documents=documents,
+            dangling=dangling,
+        )  # fmt: skip
+    if definition.task != "reranking":
         return None
-    return read_candidates(
-        files.candidates,
-        definition.candidates.format,
-        case_ids=case_ids,
-        queries={query.id for query in read.queries},
-        documents={document.id for document in read.documents},
-        dangling=definition.cases.dangling,
+    if read.candidates is None:
+        raise Misconfigured(
+            str(files.corpus), found="a task without lists of documents to rank", expected="such a list, or a file of "
+            "candidates", mend='Add [candidates] with path = "candidates.tsv", or write task = "retrieval".',
+        )  # fmt: skip
+    return chosen(
+        files.corpus, read.candidates, case_ids=case_ids, queries=queries, documents=documents, dangling=dangling
     )
 
 

@@ -1,7 +1,7 @@
 """Whether what a suite demands can be judged at all."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +15,11 @@ from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, st
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
+OF_TWO = {
+    "brier_binary": "Write brier_sum, which is over all classes (and twice as large for two).",
+    "ece_positive": "Write ece_classwise, which is over all classes, or ece_positive[CLASS].",
+}
+"""Metrics that are bare of two classes alone, and what is written of more."""
 
 
 def check(definition: SuiteDefinition, path: Path) -> None:
@@ -35,6 +40,8 @@ def check(definition: SuiteDefinition, path: Path) -> None:
         check_slices(definition, static_names(definition), path)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
+    _check_bounds(definition, path)
+    _refuse_diagnostics(definition, path)
     # By meaning: two spellings of one metric would count it twice in the family of guards.
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
     if definition.guards:
@@ -69,10 +76,10 @@ def check_labels(definition: SuiteDefinition, labels: Sequence[str], path: Path)
         metric = parse(name)
         if metric.label is not None and metric.label not in labels:
             _refuse_label(path, keys, name, metric.label, labels)
-        if metric.base == "brier_binary" and len(labels) > 2:
+        if definition.task == "classification" and len(labels) > 2 and metric.label is None and metric.base in OF_TWO:
             raise Misconfigured(
                 place(path, *keys), found=f"{name!r} of {len(labels)} classes", expected="two classes",
-                mend="Write brier_sum, which is over all classes (and twice as large for two).",
+                mend=OF_TWO[metric.base],
             )  # fmt: skip
     for gold in definition.metrics.policy.costs:
         if gold not in labels:
@@ -140,7 +147,8 @@ def _check_words(definition: SuiteDefinition, path: Path) -> None:
 
 
 def _check_candidates(definition: SuiteDefinition, path: Path) -> None:
-    if definition.task == "reranking" and definition.candidates is None:
+    # MTEB's tasks of that kind bring lists of their own.
+    if definition.task == "reranking" and definition.candidates is None and definition.source.format != "mteb":
         raise Misconfigured(
             place(path, "task"), found="a reranking suite without [candidates]",
             expected="the documents that every release is given to rank",
@@ -194,6 +202,57 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
         )  # fmt: skip
 
 
+def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
+    """Margins and bounds that every candidate meets, or none could: a slip of the decimal point is no demand."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "no-worse":
+            _check_margin(path, ("rules", position, "margin"), rule.metric, rule.margin or 0.0)
+        elif rule.kind != "invariant":
+            _check_floor(path, position, rule, rule.value or 0.0)
+    if definition.guards:
+        for name in definition.guards.metrics:
+            _check_margin(path, ("guards", "margin"), name, definition.guards.margin)
+
+
+def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> None:
+    most = parse(name).span
+    if margin >= most:
+        raise Misconfigured(
+            place(path, *keys), found=f"a margin of {margin:g}, and {name} can lose no more than {most:g}",
+            expected=f"a margin below {most:g}: with this one no candidate would fail",
+            mend="Write it in the metric's own units: two of a hundred are margin = 0.02.",
+        )  # fmt: skip
+
+
+def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
+    lowest, highest = parse(rule.metric).lowest, parse(rule.metric).highest
+    least = rule.kind == "at-least"
+    if value <= lowest if least else value >= highest:
+        found, who = "which every candidate is", "no candidate would fail"
+    elif value > highest if least else value < lowest:
+        found, who = "which no candidate can be", "every candidate would fail"
+    else:
+        return
+    said = f"{rule.metric} {rule.kind.replace('-', ' ')} {value:g}"
+    raise Misconfigured(
+        place(path, "rules", position, "value"), found=f"{said}, {found}",
+        expected=f"a value within {lowest:g} and {highest:g}: with this one {who}",
+        mend="Write it in the metric's own units: nine of ten are value = 0.9.",
+    )  # fmt: skip
+
+
+def check_counts(definition: SuiteDefinition, cases: Mapping[str, int], path: Path) -> None:
+    """Raises Misconfigured for an invariant that allows as many cases as its slice has promotion cases."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "invariant" and (rule.value or 0.0) >= cases[rule.slice]:
+            raise Misconfigured(
+                place(path, "rules", position, "value"),
+                found=f"{rule.value:g} cases {rule.metric}, and {rule.slice!r} has {cases[rule.slice]}",
+                expected="fewer than there are: with this count no candidate would fail",
+                mend="Invariants are exact: write value = 0.",
+            )  # fmt: skip
+
+
 def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str]]:
     yield ("metrics", "primary"), definition.metrics.primary
     for name in definition.metrics.report:
@@ -207,6 +266,39 @@ def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str
         yield ("guards", "metrics"), name
 
 
+CALIBRATION = ("log_loss", "brier_binary", "brier_sum")
+"""What a rule holds probabilities by: each is least, on average, where they come true as often as they say."""
+
+
+def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
+    """A perfectly calibrated model of 60 cases has an ECE of .12: nothing can be decided by it."""
+    demanded: list[tuple[tuple[Key, ...], str, str]] = [
+        (("rules", i, "metric"), rule.metric, rule.kind)
+        for i, rule in enumerate(definition.rules)
+        if rule.kind != "invariant"
+    ]
+    demanded += [
+        (("guards", "metrics"), each, "guard") for each in (definition.guards.metrics if definition.guards else [])
+    ]
+    for keys, name, kind in demanded:
+        metric = parse(name)
+        if metric.use == "diagnostic":
+            proper = [each for each in CALIBRATION if definition.task in parse(each).tasks] or ["choice_log_loss"]
+            raise Misconfigured(
+                place(path, *keys), found=f"a rule over {name!r}, which is a diagnostic: it is biased by how few cases "
+                "and how many bins there are",
+                expected="a rule over " + ", ".join([*proper, "calibration_slope", "calibration_intercept"]),
+                mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
+            )  # fmt: skip
+        if metric.use == "bounds" and kind in ("no-worse", "guard"):
+            right = "1" if metric.base == "calibration_slope" else "0"
+            raise Misconfigured(
+                place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",
+                expected="an at-least and an at-most rule around it",
+                mend=f"Write two rules with a value on either side of {right}.",
+            )  # fmt: skip
+
+
 def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
     try:
         metric = parse(name)
@@ -218,6 +310,11 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         raise Misconfigured(
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
+        )  # fmt: skip
+    if metric.label is not None and definition.task == "multiple-choice":
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} of choices, which have no labels", expected=metric.base,
+            mend=f"Write {metric.base}: it is of the likeliest choice.",
         )  # fmt: skip
     if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
         raise Misconfigured(

@@ -1,5 +1,6 @@
 """`harness admit`: derive, check, prove. Fail-closed: every broken invariant at once, each with its mend."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -7,19 +8,20 @@ from typing import TYPE_CHECKING
 
 from harness.errors import Stopped
 from harness.identity import Json
-from harness.lifecycle.invalidation import calibration_key
+from harness.lifecycle.invalidation import calibration_key, decision_key
 from harness.lifecycle.requirement import proven_scores, proven_state
 from harness.lifecycle.state import State, advance
 from harness.release.admit import Check, in_words, not_admitted
 from harness.release.manifest import Manifest
-from harness.release.open import Release, inspect_release, open_release
+from harness.release.open import Release, calibrator_text, inspect_release, open_release
+from harness.release.threshold import read_threshold
 from harness.run.key import scores_key
 from harness.verb.place import find_place
 from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
 
 if TYPE_CHECKING:
-    from harness.candidate.encoder import Encoder
+    from harness.candidate.graphed import Loaded
     from harness.candidate.parity import Parity
     from harness.candidate.probe import Probe
 
@@ -79,7 +81,12 @@ def admit(release: str | Path, *, download: bool = False) -> Admission:
 
 def admit_release(opened: Release, checks: tuple[Check, ...] = (), proofs: Iterable[Check] | None = None) -> Admission:
     """Proves an opened release, one step of the lifecycle: DRAFT to RECONCILED. `proofs`: in place of running it."""
-    checks = (*checks, *_calibrated(opened), *(_proven_now(opened, checks) if proofs is None else proofs))
+    checks = (
+        *checks,
+        *_calibrated(opened),
+        *_decided(opened),
+        *(_proven_now(opened, checks) if proofs is None else proofs),
+    )
     if all(check.ok for check in checks):
         evidence: dict[str, Json] = {
             "files": dict(opened.files),
@@ -122,9 +129,28 @@ def _calibrated(opened: Release) -> Iterator[Check]:
     if calibrator is None:
         return
     key = calibration_key(as_tuple(opened).graph)
+    fits = calibrator.fitted_under == key
+    told = json.loads(calibrator_text(opened) or "{}").get("release")
+    whose = f" (release {told!r})" if isinstance(told, str) else ""
     yield Check(
-        "calibrator-key", calibrator.fitted_under == key, f"fitted under {calibrator.fitted_under}",
-        f"the key of this release's scores, {key}", "" if calibrator.fitted_under == key else "Fit it again.",
+        "calibrator-key", fits, f"fitted under {calibrator.fitted_under}{whose}",
+        f"the key of the scores of release {opened.name!r}, {key}",
+        "" if fits else f"Fit it on a run of {opened.name!r}: harness calibrate RUN --family {calibrator.family}.",
+    )  # fmt: skip
+
+
+def _decided(opened: Release) -> Iterator[Check]:
+    """A threshold belongs to the scores that it was fitted on, calibrated where they were."""
+    decided = opened.manifest.meaning.score.decision
+    if decided is None or decided.fitted_under is None or opened.definition.decision.path is None:
+        return
+    key = decision_key(as_tuple(opened).graph)
+    whose = read_threshold(opened.folder / opened.definition.decision.path).release
+    fits = decided.fitted_under == key
+    yield Check(
+        "threshold-key", fits, f"fitted under {decided.fitted_under} (release {whose!r})",
+        f"the key of the scores of release {opened.name!r}, {key}",
+        "" if fits else f"Fit it on a run of {opened.name!r}: harness calibrate RUN --threshold RULE.",
     )  # fmt: skip
 
 
@@ -184,15 +210,25 @@ def _proofs(opened: Release) -> Iterator[Check]:
     if opened.recorded is not None:
         return
     from harness.candidate.head_parity import head_parity, provable
-    from harness.candidate.load import LOADERS
+    from harness.candidate.head_window_parity import head_window_parity
+    from harness.candidate.load import LOADERS, load_numbers
     from harness.candidate.probe import probe_texts
+    from harness.candidate.prompt_room import head_prompt_room
 
     yield from _markers(opened)
     if opened.definition.interaction in LOADERS and not opened.cannot_run:
         yield from _encoder(opened)
     elif opened.model_folder is not None and provable(opened.manifest):
         [tower] = opened.manifest.meaning.towers.values()
-        yield _parity(head_parity(opened.model_folder, opened.manifest, probe_texts(tower.input.max_length)))
+        texts = probe_texts(tower.input.max_length)
+        yield _parity(head_parity(opened.model_folder, opened.manifest, texts))
+        if not (opened.cannot_run or opened.unranked):
+            if opened.backend is not None:
+                yield from _backend(opened, load_numbers(opened))
+            joined = head_window_parity(opened, texts)
+            if joined is not None:
+                yield _parity(joined)
+        yield head_prompt_room(opened.model_folder, tower)
     else:
         yield Check(
             "parity", False, f"not proven: this version has no reference for {opened.cannot_run or 'it'}",
@@ -216,16 +252,21 @@ def _markers(opened: Release) -> Iterator[Check]:
 
 
 def _encoder(opened: Release) -> Iterator[Check]:
-    from harness.candidate.backend import backed
+    from harness.candidate.backend import backed, on_backend
     from harness.candidate.load import load
     from harness.candidate.parity import Parity
+    from harness.candidate.prompt_room import prompt_room
     from harness.candidate.prove import proofs
 
     prompts = opened.prompts_for()
     if prompts is None:
         return
     encoder = load(opened, prompts)
-    if opened.backend is not None:
+    room = prompt_room(opened, encoder)
+    yield room
+    if not room.ok:
+        return
+    if on_backend(opened):
         checks = list(_backend(opened, encoder))
         yield from checks
         if not all(check.ok for check in checks):
@@ -244,17 +285,18 @@ def _probe(shown: "Probe") -> Check:
     )  # fmt: skip
 
 
-def _backend(opened: Release, encoder: "Encoder") -> Iterator[Check]:
-    """Rows made by another backend are those of the library, or those of a model that means itself."""
-    from harness.candidate.backend import faults, prove
+def _backend(opened: Release, loaded: "Loaded") -> Iterator[Check]:
+    """What another backend computes is what the library does, or what a model that means itself does."""
+    from harness.candidate.backend import prove
 
-    records = prove(opened, encoder)
-    for (name, fault), record in zip(faults(opened, encoder).items(), records, strict=True):
+    for part in prove(opened, loaded):
+        record, fault = part.record, part.fault
         read = f"padding on the {' and '.join(record.padding_sides)}, at most {record.max_length} tokens"
+        what = "rows" if record.kind == "rows" else "numbers"
         yield Check(
-            f"backend: {record.backend}, {name}", fault is None,
+            f"backend: {record.backend}, {part.name}", fault is None,
             fault or f"largest difference {record.largest_difference:.2g}; {read}",
-            "rows in eight bits" if record.quantised else f"rows within {record.tolerance:g} of the library's",
+            f"{what} in eight bits" if record.quantised else f"{what} within {record.tolerance:g} of the library's",
             "" if fault is None else "Delete the export beside release.toml to have it made again, or run on torch.",
         )  # fmt: skip
 

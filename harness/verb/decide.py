@@ -13,6 +13,7 @@ from harness.compare.draw import Resample
 from harness.compare.scoreboard import ALL, Population, scoreboard
 from harness.errors import Misconfigured, NotFound
 from harness.gate import exposure, waiver
+from harness.gate.check import jackknife_remarks
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
 from harness.identity import Json
@@ -29,11 +30,13 @@ from harness.suite.lock import LOCK, Lock, read_lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
-from harness.verb.measure import Measured, judged_name, measure
+from harness.verb.measure import Measured, judged_name, keep_companions, measure
 from harness.verb.measure_task import measure_task
+from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
 from harness.verb.slices import fix_slices
+from harness.verb.task.calibration import ranked_companions
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
 
@@ -102,26 +105,25 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
         outcomes = read.outcomes_digest(connection, run)
         remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
+    parameters = exposure.parameters_text(decision_parameters(releases["candidate"]))
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    exposed = exposure.Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, **asdict(subject))
+    exposed = exposure.Exposure(
+        run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
+    )
     reading = exposure.record(suite_folder, exposed, remembered)
-    policy = _policy(lock)
+    policy = policy_of(lock)
     with place.store.writing() as connection:
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
         members = fix_slices(connection, run, lock)
-        sides = _measured(connection, run, releases, lock, members)
+        sides = _measured(connection, run, releases, lock)
         promotion = cases.roles == "promotion"
-        population = Population.of(
-            cases.case_ids[promotion],
-            cases.groups[promotion],
-            {name: set(ids) for name, ids in members.items()},
-        )
+        population = population_of(cases, members)
         seeds = np.random.default_rng(lock.definition.uncertainty.seed).spawn(2)
         cells = scoreboard(
             population,
@@ -132,23 +134,25 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             level=policy.uncertainty.level,
             bounds={name: (parse(name).lowest, parse(name).highest) for name in sides["candidate"].values},
         )
-        flags = _flags(sides, promotion)
+        flags = flags_of(sides, promotion)
         results = name_findings(judge(policy, population, cells, flags, seeds[1]), subject)
         results = list(
-            waiver.apply(results, waivers, read.findings_besides(connection, run), str(suite_folder / waiver.FILE))
+            waiver.apply(results, waivers, read.findings_besides(connection, run), waiver.places(suite_folder, waivers))
         )
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
         decision = Decision(
             conclude(results),
-            reading.changed_policy,
+            reading.exploratory,
             tuple(results),
             (
                 *remarks,
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
+                *_parameter_remarks(connection, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
+                *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
                 *read.training_remarks(connection, run),
             ),
@@ -168,14 +172,21 @@ def _measured(
     run: str,
     releases: dict[str, read.ReleaseRecord],
     lock: Lock,
-    members: Mapping[str, Collection[str]],
 ) -> dict[str, Measured]:
     if lock.definition.task not in RANKED:
-        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock, members)
+        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
+    suite = read.find_run(connection, run).suite_digest
+    marks = read.case_marks(connection, suite)
+    for side, each in releases.items():
+        threshold_of(each, lock, marks)
+        calibrator = calibrator_of(each, lock, marks)
+        told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
+        keep_companions(connection, run, side, told)
     return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
-def _policy(lock: Lock) -> Policy:
+def policy_of(lock: Lock) -> Policy:
+    """What a frozen suite demands, as the gate reads it."""
     definition = lock.definition
     names = definition.metric_names
     return Policy(
@@ -194,7 +205,18 @@ def _policy(lock: Lock) -> Policy:
     )
 
 
-def _flags(sides: dict[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+def population_of(cases: read.CaseRows, members: Mapping[str, Collection[str]]) -> Population:
+    """The promotion cases with their groups and slices."""
+    promotion = cases.roles == "promotion"
+    return Population.of(
+        cases.case_ids[promotion],
+        cases.groups[promotion],
+        {name: set(ids) for name, ids in members.items()},
+    )
+
+
+def flags_of(sides: Mapping[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+    """What happened to each promotion case besides its values."""
     none = dict.fromkeys(sides["candidate"].flags, np.zeros(int(promotion.sum()), dtype=bool))
     found = {side: {name: flag[promotion] for name, flag in each.flags.items()} for side, each in sides.items()}
     return Flags(found["candidate"], found.get("parent", none))
@@ -215,6 +237,11 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
             "Exploratory: rules, slices, margins or metrics are not those under which this candidate's promotion "
             "outcomes were first read."
         )
+    if reading.changed_parameters:
+        remarks.append(
+            "Exploratory: these very outcomes were read before under another threshold, calibrator or abstention, or "
+            "the present one is a number that no record shows to be fitted on the calibration role."
+        )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
         guards = len(lock.guarded) * len(lock.definition.guards.metrics if lock.definition.guards else [])
@@ -225,6 +252,18 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
     return tuple(remarks)
+
+
+def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseRecord], lock: Lock) -> Iterator[str]:
+    """Which role fitted what, on record."""
+    marks = read.case_marks(connection, lock.digest)
+    for release in releases.values():
+        calibrator = calibrator_of(release, lock, marks)
+        if calibrator is not None:
+            yield in_words(release, calibrator)
+        threshold = threshold_of(release, lock, marks)
+        if threshold is not None:
+            yield threshold_in_words(release, threshold)
 
 
 def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """From stored outputs to stored per-case values: what a metric says is read from the store, never from memory."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from harness.metric.name import parse
 from harness.metric.place import JudgedPlaces, place, tied_cases
 from harness.metric.ranking import case_values
 from harness.output.case import OutputStatus
+from harness.output.companion import Companion
 from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
@@ -37,16 +39,20 @@ class Measured:
 
 
 def measure(connection: Connection, run: str, side: str, release: str, lock: Lock) -> Measured:
-    """Reads one side's rankings, computes every metric that the suite names, and stores the values; besides, where a
-    last stage was given candidates, how far they reach.
-    """
+    """Measures one side and stores the values; besides, where a last stage was given candidates, how far they reach."""
+    found = measured(connection, run, side, lock)
+    kept = found.values if found.ceiling is None else {**found.values, CEILING: found.ceiling}
+    keep_values(connection, {"run": run, "side": side, "release": release}, found.case_ids, kept)
+    return found
+
+
+def measured(connection: Connection, run: str, side: str, lock: Lock) -> Measured:
+    """Reads one side's rankings and computes every metric that the suite names; nothing is written."""
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
     given = _given(rows, candidates(connection, run, side))
     values: dict[str, Contribution] = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
     ceiling = None if given is None else _values(rows, places, given, CEILING, lock)
-    kept = values if ceiling is None else {**values, CEILING: ceiling}
-    keep_values(connection, {"run": run, "side": side, "release": release}, rows.case_ids, kept)
     return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
 
 
@@ -65,12 +71,23 @@ def keep_values(
     })  # fmt: skip
 
 
+def keep_companions(connection: Connection, run: str, side: str, told: Sequence[Companion]) -> None:
+    """The tables that stand beside one side's metrics."""
+    write.replace(connection, "companions", {"run": run, "side": side}, {
+        "position": np.arange(1, len(told) + 1),
+        "name": pa.array([each.name for each in told], pa.string()),
+        "content": pa.array([json.dumps(each.as_record(), ensure_ascii=False) for each in told], pa.string()),
+    })  # fmt: skip
+
+
 def metric_names(lock: Lock) -> tuple[str, ...]:
     """Every metric of a run: those the suite names, as written, Judged@k for every depth they see, the criterion."""
     named = lock.definition.metric_names
     judged = [judged_name(name, lock) for name in named] if lock.definition.task in RANKED else []
     right = lock.definition.metrics.right
-    return tuple(dict.fromkeys([*named, *judged, *([] if right is None else [right])]))
+    # What is right among the answered says nothing without how many these are.
+    beside = ["coverage"] if any(parse(name).base == "answered_accuracy" for name in named) else []
+    return tuple(dict.fromkeys([*named, *judged, *beside, *([] if right is None else [right])]))
 
 
 def judged_name(metric: str, lock: Lock) -> str:

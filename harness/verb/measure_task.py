@@ -1,25 +1,24 @@
 """From a task's stored outputs to its stored values, predictions and companions."""
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
-from harness.calibration.record import CalibratorRecord
-from harness.errors import Leaked, Misconfigured
 from harness.output.case import OutputStatus
 from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
-from harness.store.read import ReleaseRecord
+from harness.store.read import ReleaseRecord, case_marks
 from harness.store.read_task import golds, said
 from harness.suite.lock import Lock
-from harness.verb.measure import Measured, keep_values, metric_names, zero_for_missing
+from harness.verb.measure import Measured, keep_companions, keep_values, metric_names, zero_for_missing
+from harness.verb.parameter import calibrator_of, threshold_of
+from harness.verb.slices import members_of
 from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
 from harness.verb.task.entities import judge_entities, types_of
@@ -44,16 +43,35 @@ def measure_task(
     suite_digest: str,
     releases: Mapping[str, ReleaseRecord],
     lock: Lock,
-    members: Mapping[str, Collection[str]],
 ) -> dict[str, Measured]:
-    """Reads what every side said, computes every metric that the suite names, and stores it. Sides are measured over
-    the same classes, so that what one brings to a metric can be exchanged for what the other does.
+    """Reads what every side said, computes every metric that the suite names, and stores it."""
+    found = {}
+    for side, asked in asked_sides(connection, run, suite_digest, releases, lock).items():
+        judged, found[side] = measured(asked, lock)
+        _keep(connection, run, side, releases[side].release, asked, judged, found[side].values)
+    return found
+
+
+def measured(asked: Asked, lock: Lock) -> tuple[Judged, Measured]:
+    """One side's outputs as its task judges them, and every metric that the suite names; nothing is written."""
+    judged = JUDGES[lock.definition.task](asked, metric_names(lock))
+    values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
+    return judged, Measured(asked.gold.case_ids, values, _flags(asked, judged))
+
+
+def asked_sides(
+    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+) -> dict[str, Asked]:
+    """What every side said. Sides are measured over the same classes, so that what one brings to a metric can be
+    exchanged for what the other does.
     """
-    gold = golds(connection, suite_digest)
+    gold, marks = golds(connection, suite_digest), case_marks(connection, suite_digest)
+    for release in releases.values():
+        threshold_of(release, lock, marks)
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
     ids = gold.case_ids.tolist()
-    within = {name: set(found) for name, found in members.items()}
+    within = {name: set(found) for name, found in members_of(connection, run, lock).items()}
     slices = {"all": np.ones(len(ids), dtype=bool)} | {
         name: np.array([case in found for case in ids], dtype=bool) for name, found in within.items()
     }
@@ -66,51 +84,13 @@ def measure_task(
             policy=lock.definition.metrics.policy,
             meaning=json.loads(release.meaning),
             labels=labels,
-            calibrator=_calibrator(release, lock),
+            calibrator=calibrator_of(release, lock, marks),
         )
         for side, release in releases.items()
     }
     own = types_of if lock.definition.task == "entity" else _labels_of
     beyond = tuple(sorted({name for asked in every.values() for name in own(asked)} - set(labels)))
-    found = {}
-    for side, release in releases.items():
-        asked = replace(every[side], beyond=beyond)
-        judged = JUDGES[lock.definition.task](asked, metric_names(lock))
-        values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
-        _keep(connection, run, side, release.release, asked, judged, values)
-        found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
-    return found
-
-
-def _calibrator(release: ReleaseRecord, lock: Lock) -> CalibratorRecord | None:
-    """The release's calibrator. Raises Misconfigured for a file that is none and for a task without labels, Leaked
-    where it was fitted on a promotion case, whatever the suite was called then.
-    """
-    if release.calibrator is None:
-        return None
-    try:
-        found = CalibratorRecord.model_validate_json(release.calibrator)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise Misconfigured(
-            f"calibrator of release {release.release!r}", found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
-            expected="a calibrator as `harness calibrate` saves it", mend="Fit it again.",
-        ) from error  # fmt: skip
-    if lock.definition.task not in ("classification", "multilabel"):
-        raise Misconfigured(
-            f"release {release.release!r}", found=f"a calibrator in a suite of {lock.definition.task}",
-            expected="one in a suite of classification or multilabel",
-            mend="Take [calibrator] out of its release.toml.",
-        )  # fmt: skip
-    promoted = {each for each, role in zip(lock.case_digests, lock.roles, strict=True) if role == "promotion"}
-    seen = promoted.intersection(found.fitted_on.case_digests)
-    if seen:
-        raise Leaked(
-            f"calibrator of release {release.release!r}",
-            found=f"{len(seen)} promotion cases among those it was fitted on",
-            expected="cases of the calibration role alone", mend="Fit it again, on a run under the present roles.",
-        )  # fmt: skip
-    return found
+    return {side: replace(asked, beyond=beyond) for side, asked in every.items()}
 
 
 def _labels_of(asked: Asked) -> set[str]:
@@ -161,9 +141,4 @@ def _keep(
         "probability": pa.array(judged.probability, pa.float64(), mask=np.isnan(judged.probability)),
         "flags": pa.array(flags, pa.list_(pa.string())),
     })  # fmt: skip
-    told = judged.companions
-    write.replace(connection, "companions", {"run": run, "side": side}, {
-        "position": np.arange(1, len(told) + 1),
-        "name": pa.array([each.name for each in told], pa.string()),
-        "content": pa.array([json.dumps(each.as_record(), ensure_ascii=False) for each in told], pa.string()),
-    })  # fmt: skip
+    keep_companions(connection, run, side, judged.companions)

@@ -7,9 +7,9 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.cross import Pair, load_cross
+from harness.candidate.cross import Pair
 from harness.candidate.encoder import Encoded, Encoder
-from harness.candidate.load import load_to_run
+from harness.candidate.load import load_cross_to_run, load_to_run
 from harness.candidate.side import Side
 from harness.errors import Misconfigured, Stopped
 from harness.readout.normalisation import l2
@@ -22,6 +22,7 @@ from harness.run.given import Given
 from harness.run.ranking import Cut
 from harness.suite.case import Case, Counts, Document, Suite
 from harness.suite.definition import RankingPolicy, SuiteDefinition
+from harness.suite.formats.mteb_collection import with_instruction
 from harness.verb.admit import require_admitted
 from harness.verb.place import find_place
 
@@ -106,7 +107,7 @@ class PairModel:
 
     def __init__(self, release: Release, metadata: Any) -> None:
         self.mteb_model_meta = metadata
-        self._release, self._encoder = release, load_cross(release)
+        self._release, self._encoder = release, load_cross_to_run(release)
 
     def predict(
         self,
@@ -168,7 +169,8 @@ class SearchModel:
     ) -> dict[str, dict[str, float]]:
         """By query, the scores of the first `top_k` documents: of the whole corpus, or of those in `top_ranked`.
 
-        Raises Misconfigured for queries that aren't plain text, and for a release that cannot rank given documents;
+        An instruction stands behind its query, as MTEB puts it for encoders. Raises Misconfigured for queries that
+        aren't plain text, and for a release that cannot rank given documents;
         Stopped for a query that has no ranking.
         """
         suite = self._suite(task_metadata.name, [self._case(row) for row in queries], top_ranked is not None)
@@ -187,12 +189,13 @@ class SearchModel:
 
     def _case(self, row: Mapping[str, Any]) -> Case:
         text = row["text"]
-        if row.get("instruction") or not isinstance(text, str):
+        if not isinstance(text, str):
             _refuse(
-                self._release, f"query {row['id']!r} with an instruction or a conversation", "queries of text alone",
+                self._release, f"query {row['id']!r}, which is a conversation", "queries of text alone",
                 "Evaluate another task.",
             )  # fmt: skip
-        return Case(str(row["id"]), text, "promotion", str(row["id"]), True, {})
+        whole = with_instruction(text, row.get("instruction"))
+        return Case(str(row["id"]), whole, "promotion", str(row["id"]), True, {})
 
     def _suite(self, name: str, cases: Sequence[Case], reranking: bool) -> Suite:
         """Without judgements, which no release sees. Its name decides which prompts are meant."""

@@ -8,13 +8,18 @@ from pathlib import Path
 from harness.file.whole import new_folder
 from harness.identity import Json
 from harness.output.answer import Answer
+from harness.release.difference import Stated, difference
+from harness.release.manifest import Meaning, Runtime
 from harness.report.content import Content, MeaningChange, SliceInfo
+from harness.report.duration import FILE as TIME
+from harness.report.duration import duration
 from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import account, read, read_task
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
+from harness.verb.duration import durations
 from harness.verb.measure import metric_names
 from harness.verb.place import Place, find_place
 
@@ -34,7 +39,10 @@ LIMITS = (
 
 
 def report(run: str, *, store: str | None = None) -> Answer:
-    """Writes reports/RUN again: index.html, report.md, junit.xml. Raises NotFound for a run that isn't there."""
+    """Writes reports/RUN again: index.html, report.md, junit.xml, time.md.
+
+    Raises NotFound for a run that isn't there.
+    """
     place = find_place(store=store)
     found = answer(place, run)
     write_report(place, found)
@@ -48,6 +56,8 @@ def write_report(place: Place, found: Answer) -> None:
         (part / "index.html").write_text(html(told), encoding="utf-8", newline="\n")
         (part / "report.md").write_text(markdown(told), encoding="utf-8", newline="\n")
         (part / "junit.xml").write_text(junit(told), encoding="utf-8", newline="\n")
+        # Beside the others, for it follows a clock and they do not.
+        (part / TIME).write_text(duration(durations(place, found)), encoding="utf-8", newline="\n")
         queue = _judging_queue(place, found)
         if queue:
             (part / "judging-queue.jsonl").write_text(queue, encoding="utf-8", newline="\n")
@@ -104,24 +114,21 @@ def _slices(lock: Lock, members: Mapping[str, Collection[str]]) -> tuple[SliceIn
 
 
 def _meaning_changes(releases: dict[str, read.ReleaseRecord]) -> tuple[MeaningChange, ...]:
+    """As `harness diff` tells them, of what the store has of both."""
     if "parent" not in releases:
         return ()
-    parent, candidate = (_flat(json.loads(releases[side].meaning)) for side in ("parent", "candidate"))
-    return tuple(
-        MeaningChange(field, parent.get(field), candidate.get(field))
-        for field in sorted(parent.keys() | candidate.keys())
-        if parent.get(field) != candidate.get(field)
-    )
+    parent, candidate = (_stated(releases[side]) for side in ("parent", "candidate"))
+    return tuple(MeaningChange(each.field, _said(each.old), _said(each.new)) for each in difference(parent, candidate))
 
 
-def _flat(value: Json, name: str = "") -> dict[str, str]:
-    if isinstance(value, dict):
-        return {
-            path: text
-            for key, each in value.items()
-            for path, text in _flat(each, f"{name}.{key}" if name else key).items()
-        }
-    return {name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}
+def _stated(release: read.ReleaseRecord) -> Stated:
+    parts = {role: Meaning.model_validate_json(json.dumps(part)) for role, part in json.loads(release.parts).items()}
+    runtime = Runtime(declared={}, observed=json.loads(release.runtime))
+    return Stated(Meaning.model_validate_json(release.meaning), runtime, parts)
+
+
+def _said(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _judging_queue(place: Place, found: Answer) -> str:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from harness import __version__
+from harness.candidate.passes import listening
 from harness.errors import Misconfigured
 from harness.identity import canonical_json
-from harness.metric.label import match_labels
+from harness.metric.label import explained, match_labels
 from harness.output.answer import Answer
-from harness.release.open import DEFINITION, Release, open_release
+from harness.release.open import DEFINITION, Release, calibrator_text, open_release, threshold_text
 from harness.run.cache import Cache
 from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
@@ -26,6 +27,7 @@ from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
 from harness.verb.cache import open_cache
 from harness.verb.decide import conclude_run, decide_run
+from harness.verb.duration import keep_passes, keep_plan
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
@@ -70,8 +72,13 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
         record_heads(connection, frozen, run)
         for side, found in seen.items():
             record_trained(connection, run, side, found)
+    lock = frozen.lock
+    # What follows is read from the store: of a large suite, the texts would only take room beside it.
+    del frozen
     with doing("measuring and deciding"):
-        decide_run(place, run, frozen_at, frozen.lock)
+        decide_run(place, run, frozen_at, lock)
+    if "parent" in sides:
+        keep_plan(place, run, sides["parent"], sides["candidate"])
     return conclude_run(place, run, bundling=True)
 
 
@@ -158,7 +165,9 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "output_key": [keys[side]],
                 "interaction": [release.definition.interaction],
                 "meaning": [canonical_json(release.meaning).decode("utf-8")],
+                "parts": [json.dumps({role: dict(each.meaning) for role, each in release.members.items()})],
                 "runtime": [json.dumps(runtimes[side], sort_keys=True)],
+                "threshold": pa.array([threshold_text(release)], pa.string()),
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
     return run
@@ -172,8 +181,10 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
         own = tuple(dict.fromkeys(tag.partition("-")[2] for tag in tags if "-" in tag))
     if labels is None or not own:
         return
+    # Whoever names a head's rows in release.toml says what they mean, also where the data use such names.
+    declared = explained(labels, own) if release.definition.output.labels else {}
     try:
-        match_labels(labels, own, executed.named)
+        match_labels(labels, own, {**declared, **executed.named})
     except Misconfigured as refusal:
         raise Misconfigured(
             f"{refusal.subject} of release {release.name!r}", found=refusal.found, expected=refusal.expected,
@@ -181,12 +192,6 @@ def _match_labels(release: Release, executed: Executed, frozen: FrozenSuite) -> 
             if release.recorded
             else "Write the data's names, in the order of the head's rows, as `labels` under [output] in release.toml.",
         ) from refusal  # fmt: skip
-
-
-def calibrator_text(release: Release) -> str | None:
-    """The calibrator beside a release, as it is written; None where it names none."""
-    said = release.definition.calibrator
-    return None if said is None else (release.folder / said.path).read_text(encoding="utf-8")
 
 
 def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: FrozenSuite, kept: Cache | None) -> None:
@@ -201,11 +206,12 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
         return
     started = time.perf_counter()
     names = " and ".join(release.name for release in todo.values())
-    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"):
-        executed = execute(todo, frozen, kept)
+    with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"), listening() as heard:
+        executed = dict(execute(todo, frozen, kept))
     for side, release in todo.items():
         _match_labels(release, executed[side], frozen)
     seconds = (time.perf_counter() - started) / len(todo)
     for side, release in todo.items():
         with place.store.writing() as connection:
-            record_outputs(connection, run, side, release.name, executed[side], seconds)
+            record_outputs(connection, run, side, release.name, executed.pop(side), seconds)
+    keep_passes(place, run, heard, todo)

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from harness.store import write
+from harness.store import read, write
 from harness.store.connection import Connection
 from harness.store.parent import parent_cases
 from harness.suite.lock import Lock
@@ -36,3 +36,9 @@ def fix_slices(connection: Connection, run: str, lock: Lock) -> dict[str, tuple[
         "case_id": pa.array([case for _, case in kept], pa.string()),
     })  # fmt: skip
     return found
+
+
+def members_of(connection: Connection, run: str, lock: Lock) -> dict[str, tuple[str, ...]]:
+    """Every slice's cases as they are stored, in the order of suite.toml."""
+    fixed = read.run_slices(connection, run)
+    return {each.name: fixed.get(each.name, lock.slices[each.name]) for each in lock.declared}

@@ -6,7 +6,7 @@ import sys
 from datetime import date, datetime
 from decimal import Decimal
 
-from harness.report.text import visible
+from harness.report.text import in_one_line
 from harness.store.query import Rows, query
 from harness.verb.place import find_place
 
@@ -35,9 +35,9 @@ def print_rows(found: Rows, form: str) -> None:
 
         table = Table(show_edge=False)
         for name in found.columns:
-            table.add_column(Text(visible(name)), overflow="fold")
+            table.add_column(Text(in_one_line(name)), overflow="fold")
         for row in found.rows:
-            table.add_row(*(Text(visible(_shown(value))) for value in row))
+            table.add_row(*(Text(in_one_line(_shown(value))) for value in row))
         # Into a file or a pipe nothing is folded: a row is a line.
         console = Console()
         if not console.is_terminal:

@@ -214,7 +214,7 @@ TINY_MANIFEST: dict[str, Any] = {
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
             "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "flat",
-            "threshold": None, "ties": "expected", "calibrator": None,
+            "threshold": None, "ties": "expected", "calibrator": None, "decision": None,
         },
         "recording": None,
         "training": None,

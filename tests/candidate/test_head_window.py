@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 import torch
 
+from harness.candidate import head
 from harness.candidate.encoder import encode
-from harness.candidate.head import Layout, Sample, load_head
+from harness.candidate.head import HeadModel, Layout, Sample, load_head
 from harness.candidate.head_output import said_of
+from harness.candidate.head_window_parity import head_window_parity
+from harness.candidate.probe import probe_texts
+from harness.candidate.window import parts
+from harness.errors import NotAdmitted
 from harness.output.task import Scores, Span
 from harness.readout.head import windows_by_mean_logits, windows_by_mean_probabilities
 from harness.release.open import Release
+from harness.rows.windows import owners
 
 from .conftest import WORDS
 from .test_head import direct, folders, opened, said  # noqa: F401  # the fixtures
@@ -206,3 +212,93 @@ def test_company_and_order_change_nothing(opened) -> None:  # noqa: F811
     for at in range(8):
         alone = encode([model], [samples[at]])[0].piece(0).values
         assert np.array_equal(whole.piece(at).values, alone) and np.array_equal(back.piece(7 - at).values, alone)
+
+
+class TestPairs:
+    """Of two texts with a label the one that is named is read in windows."""
+
+    OTHER = "the jet"
+
+    @pytest.mark.parametrize("long", ["first", "second"])
+    def test_the_other_stands_around_every_window(self, opened, long: str) -> None:  # noqa: F811
+        """Twelve tokens, five of which are special and the other text's: seven, every six, of nineteen words."""
+        words = LONG.split()[:19]
+        window = WINDOW.format("mean-of-logits") + f'text = "{long}"\n'
+
+        def pair(text: str) -> Sample:
+            return Sample(text, self.OTHER) if long == "first" else Sample(self.OTHER, text)
+
+        apart = [direct(opened("pairs"), pair(" ".join(words[start : start + 7]))) for start in (0, 6, 12)]
+        [found] = said(opened("pairs", window), [pair(" ".join(words))])
+        np.testing.assert_allclose(found.values, np.mean(apart, axis=0), atol=2e-4)
+
+    @pytest.mark.parametrize("long", ["first", "second"])
+    def test_pairs_that_fit_are_read_as_without_windows(self, opened, long: str) -> None:  # noqa: F811
+        """To the bit; also where the long one has nothing to read."""
+        window = WINDOW.format("mean-of-logits") + f'text = "{long}"\n'
+        samples = [Sample("the wing", "jet heat"), Sample("", "jet"), Sample("jet", "")]
+        assert_same(said(opened("pairs", window), samples), said(opened("pairs"), samples))
+
+    def test_a_text_that_is_read_alone_has_no_other(self, opened) -> None:  # noqa: F811
+        with pytest.raises(NotAdmitted, match="what is read alone"):
+            opened("tags", WINDOW.format("rows") + 'text = "first"\n')
+
+
+class TestChoices:
+    """The context of a question, before it and each of its choices."""
+
+    def meant(self, release: Release, *choices: list[float]) -> list[float]:
+        given = [np.array(each, dtype=np.float32)[:, None] for each in choices]
+        return said_of(release.manifest.meaning, [Sample("x", "y")] * len(given), given, [], 0).values.tolist()
+
+    def test_a_choice_has_the_best_of_its_windows_or_their_mean(self, opened) -> None:  # noqa: F811
+        """Whatever the number of windows that another has."""
+        numbers = [[1.0, 5.0, 0.0], [3.0, 4.0]]
+        assert self.meant(opened("choice", WINDOW.format("best")), *numbers) == [5.0, 4.0]
+        assert self.meant(opened("choice", WINDOW.format("mean-of-logits")), *numbers) == [2.0, 3.5]
+
+    def test_windows_are_read_before_question_and_choice(self, opened) -> None:  # noqa: F811
+        """Twelve tokens, five of which are special and the choice's: seven, every six, of nineteen words."""
+        words = LONG.split()[:19]
+        apart = [direct(opened("choice"), Sample(" ".join(words[at : at + 7]), "the jet"))[0] for at in (0, 6, 12)]
+        [found] = said(opened("choice", WINDOW.format("best")), [Sample(" ".join(words), "the jet")])
+        assert found.values[0] == pytest.approx(max(apart), abs=2e-4)
+
+    @pytest.mark.parametrize("how", ["best", "mean-of-logits"])
+    def test_a_choice_that_fits_is_read_as_without_windows(self, opened, how: str) -> None:  # noqa: F811
+        samples = [Sample("the wing", "jet heat"), Sample("", "jet")]
+        assert_same(said(opened("choice", WINDOW.format(how)), samples), said(opened("choice"), samples))
+
+    def test_no_window_has_chances_of_all_choices(self, opened) -> None:  # noqa: F811
+        """Those of one choice lie otherwise than another's."""
+        with pytest.raises(NotAdmitted, match="best or mean-of-logits"):
+            opened("choice", PROBABLE + WINDOW.format("mean-of-probabilities"))
+
+
+class TestProof:
+    @pytest.mark.parametrize(
+        ("kind", "text"),
+        [
+            ("classes", WINDOW.format("mean-of-logits")),
+            ("classes", PROBABLE + WINDOW.format("mean-of-probabilities")),
+            ("pairs", WINDOW.format("mean-of-logits") + 'text = "first"\n'),
+            ("pairs", WINDOW.format("mean-of-logits") + 'text = "second"\n'),
+            ("value", WINDOW.format("mean-of-logits")),
+            ("tags", WINDOW.format("rows")),
+            ("span", WINDOW.format("best")),
+            ("choice", WINDOW.format("best")),
+            ("choice", PROBABLE + WINDOW.format("mean-of-logits")),
+        ],
+    )
+    def test_what_is_joined_is_what_the_reference_joins(self, opened, monkeypatch, kind: str, text: str) -> None:  # noqa: F811
+        """And what leaves out the last window, or of tags gives the wrong one's, does not pass."""
+        release = opened(kind, text)
+        shown = head_window_parity(release, probe_texts(48))
+        assert shown is not None and shown.ok and shown.name == "parity: windows", shown and shown.text
+        monkeypatch.setattr(head, "word_owners", lambda spans, words, policy: owners(spans, len(words), "first"))
+        if kind != "tags":
+            monkeypatch.setattr(HeadModel, "parts", lambda self, tokens: parts(tokens)[:-1] or parts(tokens))
+        assert not head_window_parity(release, probe_texts(48)).ok
+
+    def test_without_windows_there_is_nothing_to_join(self, opened) -> None:  # noqa: F811
+        assert head_window_parity(opened("classes"), probe_texts(48)) is None

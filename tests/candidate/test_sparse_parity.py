@@ -11,7 +11,7 @@ from harness.candidate.load import load
 from harness.candidate.parity import Parity
 from harness.candidate.probe import probe_texts, probes
 from harness.candidate.prove import proofs
-from harness.candidate.sparse_parity import _difference, sparse_parity
+from harness.candidate.sparse_parity import sparse_parity, weight_difference
 from harness.release.manifest import Manifest
 from harness.release.open import Release
 
@@ -204,9 +204,9 @@ class TestTheLastThatIsKept:
     def test_which_of_two_equals_stays_is_open(self) -> None:
         """Float32 may turn them round; what is kept instead must be as large."""
         one, other = np.array([3, 2, 0, 0], dtype=np.float32), np.array([3, 0, 2, 0], dtype=np.float32)
-        assert _difference(one, self.WHOLE, 2, 1e-5) < 1e-6 > _difference(other, self.WHOLE, 2, 1e-5)
+        assert weight_difference(one, self.WHOLE, 2, 1e-5) < 1e-6 > weight_difference(other, self.WHOLE, 2, 1e-5)
 
     @pytest.mark.parametrize("found", [[3, 0, 0, 1], [3, 0, 0, 0], [3, 2, 2, 0], [0, 2, 2, 0]])
     def test_anything_else_is_not(self, found: list[float]) -> None:
         """A smaller one, one too few, one too many, and the wrong one left out."""
-        assert _difference(np.array(found, dtype=np.float32), self.WHOLE, 2, 1e-5) > 0.3
+        assert weight_difference(np.array(found, dtype=np.float32), self.WHOLE, 2, 1e-5) > 0.3

@@ -75,7 +75,7 @@ def _written(kind: str, towers: dict[str, Any], output: dict[str, Any], score: d
         "score": {
             "type": "cosine", "low": -1.0, "high": 1.0, "higher_is_better": True, "sums_to": None,
             "probability": False, "activation": "identity", "label": None, "temperature": None, "index": "none",
-            "threshold": None, "ties": "expected", "calibrator": None, **score,
+            "threshold": None, "ties": "expected", "calibrator": None, "decision": None, **score,
         },
         "recording": None,
         "training": None,
@@ -163,6 +163,9 @@ def whole(meant: dict[str, Any], parts: dict[str, dict[str, Any]] | None = None,
     return semantic_tuple(manifest(meant, **runtime), of)
 
 
+DECISION = {
+    "type": "cosine", "ground": "confidence", "below": 0.5, "digest": sha("threshold"), "fitted_under": sha("scores"),
+}  # fmt: skip
 CALIBRATOR = {"family": "temperature", "digest": sha("calibrator"), "fitted_under": sha("scores")}
 ALL_KINDS = tuple(str(kind) for kind in Kind)
 
@@ -180,6 +183,7 @@ def complete(kind: str) -> dict[str, Any]:
             "suite_prompts": {"help": dict.fromkeys(sides, "ask: ")},
             "window": {
                 "size": 64, "stride": 32, "aggregation": "best", "normalise": "after", "owner": "first",
+                "text": "second",
             },
         }  # fmt: skip
         part["rows"] |= {
@@ -199,7 +203,7 @@ def complete(kind: str) -> dict[str, Any]:
     }  # fmt: skip
     found["score"] |= {
         "low": -1.0, "high": 1.0, "sums_to": 1.0, "label": "A", "temperature": 1.0, "threshold": 0.5,
-        "calibrator": CALIBRATOR,
+        "calibrator": CALIBRATOR, "decision": DECISION,
     }  # fmt: skip
     found["interaction"] |= {
         "tied": True, "releases": {"retriever": sha("release")}, "depth": 10, "maxsim": "sum", "maxsim_ties": "first",

@@ -13,6 +13,8 @@ from harness.metric.task import TASK_METRICS
 from harness.output.case import OutputStatus
 from harness.output.contribution import Contribution
 
+BARE_OF_TWO = {("classification", "ece_positive")}
+"""A metric that is bare of two classes alone."""
 LABELS = ("refund", "Order", "étranger", "other")
 
 
@@ -26,14 +28,20 @@ def ok(n: int) -> np.ndarray:
 
 def names(task: str) -> list[str]:
     """Every metric of a task, those of one class for each class that the small outputs have, those of a part too."""
-    found = {base: m for base, m in TASK_METRICS.items() if task in m.tasks and base != "brier_binary"}
+    found = {
+        base: m
+        for base, m in TASK_METRICS.items()
+        if task in m.tasks and not (base == "brier_binary" and task == "classification")
+    }
     return [
         name
         for base, m in found.items()
         for name in (
-            *([base] if m.label is not True else []),
-            *([f"{base}[{c}]" for c in LABELS] if m.label else []),
+            *([str(parse(base))] if m.label is not True and (task, base) not in BARE_OF_TWO else []),
+            *([f"{base}[{c}]" for c in LABELS] if m.label and task != "multiple-choice" else []),
             *(f"{base}[{part}]" for part in m.parts),
+            *([f"{base}(by='mass')"] if "by" in m.params and (task, base) not in BARE_OF_TWO else []),
+            *([f"{base}(ground='margin')", f"{base}(ground='entropy')"] if base == "aurc" else []),
         )
     ]
 

@@ -67,11 +67,16 @@ class TestSpelling:
     @given(label=st.text(min_size=1))
     def test_a_metric_of_labels_or_numbers_reads_back_as_itself(self, base, label):
         """With any label in its brackets, brackets and blanks included, where it is of one class."""
-        text = f"{base}[{label}]" if TASK_METRICS[base].label else base
+        inside = ",".join(
+            f"{each.default!r}" if each.bare else f"{key}={each.default!r}"
+            for key, each in TASK_METRICS[base].params.items() if each.shown
+        )  # fmt: skip
+        shown = f"{base}({inside})" if inside else base
+        text = f"{shown}[{label}]" if TASK_METRICS[base].label else shown
         assert str(parse(text)) == text
-        assert parse(text) == MetricName(base, label=label if TASK_METRICS[base].label else None)
+        assert (parse(text).base, parse(text).label) == (base, label if TASK_METRICS[base].label else None)
         if TASK_METRICS[base].label is not True:
-            assert parse(base) == MetricName(base)
+            assert parse(base).label is None
 
     @pytest.mark.parametrize(
         "text",
@@ -85,6 +90,10 @@ class TestSpelling:
             "best_exact_match", "best_answer_f1",
             "entity_f1", "entity_precision", "entity_recall", "entity_f1[PER]", "entity_f1_macro", "entity_partial_f1",
             "sequence_accuracy", "token_accuracy", "illegal_sequences",
+            "ece_top_label", "ece_positive", "ece_positive[REFUND]", "ece_classwise", "mce", "calibration_slope",
+            "calibration_intercept", "brier_reliability", "brier_resolution", "brier_uncertainty", "aurc",
+            "risk_at_coverage(0.8)", "ece_top_label(by='mass')", "ece_positive(bins=10)[REFUND]",
+            "ece_classwise(bins=10,by='mass')", "aurc(ground='margin')", "risk_at_coverage(0.8,ground='entropy')",
         ],
     )  # fmt: skip
     def test_every_name_of_the_contract_is_one(self, text):
@@ -99,6 +108,10 @@ class TestSpelling:
             ("RBP@10", "RBP(p=0.8)@10"),
             ("AP(rel=1)", "AP"),
             ('nDCG(dcg="log2")@010', "nDCG@10"),
+            ("ece_top_label(bins=15,by='width')", "ece_top_label"),
+            ("risk_at_coverage(coverage=0.8)", "risk_at_coverage(0.8)"),
+            ("risk_at_coverage", "risk_at_coverage(0.8)"),
+            ("risk_at_coverage(1)", "risk_at_coverage(1.0)"),
         ],
     )
     def test_one_meaning_has_one_spelling(self, text, canonical):

@@ -180,7 +180,7 @@ class TestShape:
 
     def test_windows_are_joined_in_a_second_node(self) -> None:
         """Split and stride are the source's; what is calibrated is the joined score."""
-        window = {"size": 128, "stride": 64, "aggregation": "best", "normalise": None, "owner": None}
+        window = {"size": 128, "stride": 64, "aggregation": "best", "normalise": None, "owner": None, "text": None}
         windowed = of("span", towers__pair__input__window=window, score__calibrator=CALIBRATOR)
         ports = {node.name: node.ports for node in windowed.nodes}
         assert ports["raw score:aggregated"] == (("window", "raw score"),)
@@ -188,7 +188,14 @@ class TestShape:
 
     def test_what_calibrates_a_window_calibrates_no_text(self) -> None:
         """A calibrator's key is that of the joined score, which no window's score has."""
-        window = {"size": 128, "stride": 64, "aggregation": "mean-of-logits", "normalise": None, "owner": None}
+        window = {
+            "size": 128,
+            "stride": 64,
+            "aggregation": "mean-of-logits",
+            "normalise": None,
+            "owner": None,
+            "text": None,
+        }
         windowed = of("head", towers__text__input__window=window, score__calibrator=CALIBRATOR)
         key = calibration_key(windowed)
         assert key == windowed.as_record()["raw score:aggregated"] != windowed.as_record()["raw score"]
@@ -210,7 +217,7 @@ class TestShape:
         self, kind: str, tower: str, one: str, other: str | None, hit: str
     ) -> None:
         """And not what each window gave; what is joined is of the kind that it is joined from."""
-        window = {"size": 64, "stride": 32, "aggregation": one, "normalise": None, "owner": None}
+        window = {"size": 64, "stride": 32, "aggregation": one, "normalise": None, "owner": None, "text": None}
         before = changed(meaning(kind), **{f"towers__{tower}__input__window": window})
         found = graph(Meaning.model_validate(before))
         joined = [node for node in found.nodes if node.name.endswith(":aggregated")]
@@ -228,13 +235,13 @@ class TestShape:
 
     def test_a_vector_that_is_joined_is_what_is_indexed(self) -> None:
         """And split and stride stay the source's."""
-        window = {"size": 64, "stride": 32, "aggregation": "mean", "normalise": None, "owner": None}
+        window = {"size": 64, "stride": 32, "aggregation": "mean", "normalise": None, "owner": None, "text": None}
         joined = of("tied", towers__both__input__window=window)
         index, source = joined.find("index:document"), joined.find("source:document")
         assert index is not None and index.ports == (("document", "vector:document:aggregated"),)
         assert source is not None
         names = {field.name for field in source.fields if "window" in field.name}
-        assert names == {"input.window.size", "input.window.stride"}
+        assert names == {f"input.window.{name}" for name in ("size", "stride", "text")}
 
     def test_what_depends_on_the_corpus_has_a_port_for_it(self) -> None:
         """A retriever's probability moves with the documents, its vectors and scores don't."""
@@ -285,7 +292,7 @@ TABLE: list[tuple[str, str, Any, str | None, set[str]]] = [
     ("tied", "towers__both__input__padding_side", "left", "source", TIED),
     ("tied", "towers__both__input__special_tokens", {"cls": 101, "sep": 103}, "source", TIED),
     ("tied", "towers__both__input__window",
-     {"size": 64, "stride": 32, "aggregation": "best", "normalise": None, "owner": None}, "source",
+     {"size": 64, "stride": 32, "aggregation": "best", "normalise": None, "owner": None, "text": None}, "source",
      TIED | {"raw score:aggregated"}),
     ("tied", "towers__both__rows__segments", False, "source", TIED),
     # a prompt is its side's alone

@@ -114,8 +114,7 @@ class TestFit:
         ("model", "extra", "found"),
         [("entity", '[output]\ndecoder = "crf"\ntransitions = "crf.json"\n', "a CRF"),
          ("entity", "[score]\ntemperature = 2.0\n", "temperature"),
-         ("entity", '[runtime]\nbackend = "onnx"\n', "onnx"),
-         ("choice", '[input.window]\nsize = 32\nstride = 16\naggregation = "mean-of-logits"\n', "windows")],
+         ("classification", '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n', "windows by best")],
     )  # fmt: skip
     def test_what_cannot_be_run_is_named(self, opened, tmp_path: Path, model: str, extra: str, found: str) -> None:
         (tmp_path / "one").mkdir()
@@ -216,8 +215,30 @@ class TestWindows:
 
     def test_of_two_texts_nobody_says_which_is_long(self, opened) -> None:
         case = {"text_a": "hello", "text_b": self.TEXT}
-        with pytest.raises(Misconfigured, match="cases of two texts"):
+        with pytest.raises(Misconfigured, match="cases of two texts, the first 'c0'") as caught:
             run_heads({"a": opened("classification", self.LINES)}, suite("classification", [case]))
+        assert 'text = "first"' in caught.value.expected
+
+    def test_unless_release_toml_says_it(self, opened) -> None:
+        """The second is read to its end, behind the whole of the first; a lone text is refused then."""
+        cases = suite("classification", [{"text_a": "hello", "text_b": f"{self.TEXT}\x07"}])
+        release = opened("classification", self.LINES + 'text = "second"\n')
+        found = run_heads({"a": release}, cases)["a"]
+        [output], [remark] = found.outputs, found.remarks
+        assert output.status is OutputStatus.OK and output.tokens_lost == 0 and output.tokens_kept > 50
+        assert remark.count == 1
+        with pytest.raises(Misconfigured, match="of one text, where the second of two is long"):
+            run_heads({"a": release}, suite("classification", [{"text": "hello"}]))
+
+    def test_the_context_of_choices_is_read_to_its_end(self, opened) -> None:
+        """Without one nobody says what is long: question and choices are read whole."""
+        release = opened("choice", self.LINES.replace("mean-of-logits", "best"))
+        case = {"context": self.TEXT, "question": "where ?", "choices": ["Berlin", "it is in the office"]}
+        [output] = run_heads({"a": release}, suite("multiple-choice", [case]))["a"].outputs
+        assert output.status is OutputStatus.OK and output.tokens_lost == 0 and len(output.output.values) == 2
+        del case["context"]
+        with pytest.raises(Misconfigured, match="cases without a context"):
+            run_heads({"a": release}, suite("multiple-choice", [case]))
 
 
 class TestAlike:

@@ -96,6 +96,47 @@ class TestRows:
         assert found.cut_documents == () and len(cut.cut_documents) == 1
 
 
+class TestCross:
+    """Given documents, each read behind the whole query: two tokens of it and three special ones leave seven."""
+
+    TEXT = '[input.window]\nsize = 12\nstride = 6\naggregation = "best"\n'
+
+    def reranked(self, release: Release, texts: tuple[str, ...]) -> Executed:
+        suite = suite_of(texts, ("the jet",))
+        every = np.array([each.id for each in suite.documents], dtype=object)
+        given = {"q0": Given(every, np.full(len(every), np.nan))}
+        return rerank({"a": Reranking(release, given, CUT)}, suite, {}, GRID)["a"]
+
+    def test_a_document_is_worth_what_its_best_window_is(self, releases) -> None:
+        """Cut, two that differ in their ends alone are one document."""
+        ends = ("wave jet", "lift drag")
+        texts = tuple(" ".join(["the wing heat", *WORDS[:6] * 8, end]) for end in ends)
+        cut = ranking(self.reranked(releases("cross"), texts))
+        found = ranking(self.reranked(releases("third", model="cross", extra=self.TEXT), texts))
+        assert cut["d00"] == cut["d01"] and found.keys() == cut.keys()
+        model, words = releases("cross"), [text.split() for text in texts]
+        for name, each in zip(("d00", "d01"), words, strict=True):
+            pieces = tuple(" ".join(each[at : at + 7]) for at in range(0, len(each) - 1, 6))
+            assert found[name] == pytest.approx(max(ranking(self.reranked(model, pieces)).values()), abs=1e-5)
+
+    def test_what_was_read_is_told(self, releases) -> None:
+        """Nothing is cut; a control character stands in no token, in whichever pairs the document is."""
+        found = self.reranked(releases("cross", extra=self.TEXT), (f"{LONG} \x07", "jet"))
+        [output] = found.outputs
+        assert output.tokens_lost == 0 and not output.candidates.lost.any()
+        assert output.candidates.kept.tolist() == [[2, 57], [2, 1]]
+        assert [each.detail for each in found.remarks] == [
+            "1 characters stand in no token, the first in document 'd00'"
+        ]
+
+    def test_texts_that_are_read_apart_tell_it_too(self, releases) -> None:
+        suite = suite_of((f"{LONG} \x07", "jet"), ("the\x07 jet",))
+        given = {"q0": Given(np.array(["d00", "d01"], dtype=object), np.full(2, np.nan))}
+        found = rerank({"a": Reranking(releases("bi", extra=BEST), given, CUT)}, suite, {}, GRID)["a"]
+        told = {each.detail.split()[-2]: each.count for each in found.remarks}
+        assert told == {"query": 1, "document": 1}
+
+
 class TestRemarks:
     def test_characters_that_no_token_shows_are_told(self, releases) -> None:
         """In documents and in queries."""

@@ -16,6 +16,7 @@ from harness.suite.definition import Source
 from harness.suite.formats import mteb, mteb_collection
 from harness.suite.formats.example import CaseTask, Examples
 from harness.suite.formats.mteb_task import written_revision
+from harness.suite.load import load
 
 PINNED = "b0fddb56ed78048fa8b90373c8a3cfc37b684831"
 OTHER = "0" * 40
@@ -332,7 +333,8 @@ class TestCollections:
             ({"kind": "STS"}, "kind STS"),
             ({"corpus": [*CORPUS, CORPUS[0]]}, "document ID 'd1' appears twice"),
             ({"queries": [*QUERIES, QUERIES[0]]}, "case ID 'q2' appears twice"),
-            ({"queries": [{"id": "q1", "text": "x", "instruction": "i"}]}, "instructions"),
+            ({"queries": [{"id": "q1", "text": "x", "instruction": 3}]}, "`instruction` is a number"),
+            ({"top_ranked": {"q1": [" "], "q2": ["d1"]}}, "' '"),
             ({"queries": [{"id": "q1", "text": [{"role": "user"}]}]}, "`text` is a list"),
             ({"relevant_docs": {"q1": {"d1": 0.5}}}, "grade '0.5'"),
         ],
@@ -343,9 +345,91 @@ class TestCollections:
             collection(**parts)
         assert said in caught.value.found
 
+    def test_an_instruction_stands_behind_its_query(self, collection: Any) -> None:
+        """As MTEB's own loader has it, and as an attribute; a query without one is its text."""
+        queries = [
+            {"id": "q1", "text": "x?", "instruction": "no news"},
+            {"id": "q2", "text": "y?", "instruction": None},
+        ]
+        for kind in ("InstructionRetrieval", "InstructionReranking"):
+            read = collection(kind=kind, queries=queries)
+            assert [query.text for query in read.queries] == ["x? no news", "y?"]
+            assert [query.further.get("instruction") for query in read.queries] == ["no news", None]
+
+    def test_lists_to_rank_are_each_querys_own(self, collection: Any) -> None:
+        """A document that stands twice is there once, and what belongs to a query that is left out goes with it."""
+        lists = {"q1": ["d2", "d1", "d2"], "q2": ["d1"], "q9": ["d1"]}
+        read = collection(kind="Reranking", top_ranked=lists)
+        assert [(row.case_id, row.document_id) for row in read.candidates] == [("q2", "d1"), ("q1", "d2"), ("q1", "d1")]
+        assert collection(kind="Reranking", top_ranked=None).candidates is None
+        assert collection().candidates is None
+
+
+def hub_folder(path: Path, **configs: list[dict[str, Any]]) -> None:
+    """A data set with several configurations, each a file of one split `test`."""
+    path.mkdir()
+    told = "".join(
+        f"- config_name: {name}\n  data_files:\n  - split: test\n    path: {name}.jsonl\n" for name in configs
+    )
+    (path / "README.md").write_text(f"---\nconfigs:\n{told}---\n")
+    for name, each in configs.items():
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in each))
+
+
+def known_task(package: Any, kind: str) -> Any:
+    """The first of a kind with one subset, one split, and no code of its own that reads or changes the data."""
+    plain = package.abstasks.AbsTaskRetrieval
+    return next(
+        task for task in package.get_tasks(task_types=[kind], languages=["eng"], modalities=["text"])
+        if type(task).load_data is plain.load_data and type(task).dataset_transform is plain.dataset_transform
+        and not task.metadata.is_multilingual and list(task.metadata.eval_splits) == ["test"]
+    )  # fmt: skip
+
 
 class TestThePackage:
     """With MTEB itself, where it is installed."""
+
+    @pytest.mark.parametrize("kind", ["Reranking", "InstructionReranking", "InstructionRetrieval"])
+    def test_tasks_with_lists_and_instructions(self, tmp_path: Path, kind: str) -> None:
+        """The first task of the kind that has one subset and one split, from files made here."""
+        package = pytest.importorskip("mteb")
+        known = known_task(package, kind)
+        parts: dict[str, list[dict[str, Any]]] = {
+            "default": [{"query-id": "q1", "corpus-id": "d1", "score": 1}],
+            "corpus": [{"_id": "d1", "title": "T", "text": "x"}, {"_id": "d2", "title": "", "text": "y"}],
+            "queries": [{"_id": "q1", "text": "x?"}, {"_id": "q2", "text": "unjudged"}],
+            "top_ranked": [{"query-id": "q1", "corpus-ids": ["d2", "d1"]}],
+        }
+        if kind != "Reranking":
+            parts["instruction"] = [{"query-id": "q1", "instruction": "be short"}]
+        hub_folder(tmp_path / "data", **parts)
+        source = Source(format="mteb", task=known.metadata.name, revision=known.metadata.revision)
+        read = mteb_collection.read(mteb_collection.locate(tmp_path / "data", source, ()))
+        assert [query.text for query in read.queries] == ["x?" if kind == "Reranking" else "x? be short"]
+        assert read.candidates is not None
+        assert [(row.case_id, row.document_id) for row in read.candidates] == [("q1", "d2"), ("q1", "d1")]
+        if kind != "InstructionRetrieval":
+            self.ranks_its_own_lists(tmp_path, known)
+
+    def ranks_its_own_lists(self, root: Path, known: Any) -> None:
+        """A reranking suite needs no [candidates] then, and keeps what `dangling` says of lists."""
+        said = (
+            'schema = "harness.suite.v1"\nname = "own"\ntask = "reranking"\n'
+            f'source = {{ format = "mteb", path = "data", task = "{known.metadata.name}", '
+            f'revision = "{known.metadata.revision}" }}\n[metrics]\nprimary = "RR@10"\n'
+            '[[rules]]\nid = "h"\nkind = "no-worse"\nmetric = "RR@10"\nmargin = 0.5\n'
+        )
+        (root / "suite.toml").write_text(said)
+        given = load(root).candidates
+        assert given is not None and [each.document_id for each in given["q1"]] == ["d2", "d1"]
+        lists = root / "data" / "top_ranked.jsonl"
+        lists.write_text(json.dumps({"query-id": "q1", "corpus-ids": ["d2", "d9"]}) + "\n")
+        with pytest.raises(Misconfigured, match="document 'd9'"):
+            load(root)
+        (root / "suite.toml").write_text(said.replace("[metrics]", '[cases]\ndangling = "drop"\n[metrics]'))
+        suite = load(root)
+        assert suite.candidates is not None and [each.document_id for each in suite.candidates["q1"]] == ["d2"]
+        assert suite.counts.candidates_dropped == 1
 
     def test_a_task_and_a_collection(self, tmp_path: Path) -> None:
         """STSBenchmark and SciFact from files made here, and not from what was made of others before."""

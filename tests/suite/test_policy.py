@@ -239,3 +239,35 @@ class TestDemands:
         """`every` of no slices is refused."""
         folder = write(rest=METRICS + RULE + '[guards]\nmetrics = ["RR@10"]\n')
         assert "no slice" in unfreezable(read_definition(folder), folder).found
+
+
+class TestDiagnostics:
+    """A measure that is biased by how few cases there are decides nothing; a right value has no better side."""
+
+    @pytest.mark.parametrize("name", ["ece_top_label", "ece_classwise(by='mass')", "mce", "brier_reliability"])
+    @pytest.mark.parametrize("more", ['[[rules]]\nid = "r"\nkind = "at-most"\nmetric = "NAME"\nvalue = 0.1\n',
+                                      '[guards]\nmetrics = ["NAME"]\nslices = ["all"]\n'])  # fmt: skip
+    def test_no_rule_may_be_made_of_one(self, tmp_path, name, more):
+        with pytest.raises(Misconfigured, match="diagnostic") as refusal:
+            labelled(tmp_path, more.replace("NAME", name))
+        assert "log_loss" in str(refusal.value) and "calibration_slope" in str(refusal.value)
+
+    def test_it_may_be_reported(self, tmp_path):
+        labelled(tmp_path, "", report='["log_loss", "ece_top_label", "aurc", "risk_at_coverage(0.8)"]')
+
+    def test_a_slope_is_held_from_both_sides(self, tmp_path):
+        bound = '[[rules]]\nid = "{0}"\nkind = "{0}"\nmetric = "calibration_slope"\nvalue = {1}\n'
+        labelled(tmp_path, bound.format("at-least", 0.8) + bound.format("at-most", 1.2))
+        with pytest.raises(Misconfigured, match="neither side of 1 is better"):
+            labelled(tmp_path, '[[rules]]\nid = "r"\nkind = "no-worse"\nmetric = "calibration_slope"\nmargin = 0.1\n')
+
+
+def labelled(folder, more, report='["log_loss"]'):
+    (folder / "cases.jsonl").write_text('{"id": "a", "text": "t", "label": "yes"}\n')
+    (folder / "suite.toml").write_text(
+        'schema = "harness.suite.v1"\nname = "s"\ntask = "classification"\nlabels = ["yes", "no"]\n'
+        'source = { format = "jsonl", path = "cases.jsonl" }\n'
+        f'[metrics]\nprimary = "log_loss"\nreport = {report}\n[uncertainty]\ndraws = 1000\n'
+        '[[rules]]\nid = "headline"\nkind = "no-worse"\nmetric = "log_loss"\nmargin = 0.1\n' + more
+    )
+    return read_definition(folder)

@@ -249,8 +249,8 @@ class TestRankings:
     def test_queries_of_more_than_text_are_refused(self, project: Path) -> None:
         model = harness.mteb_model("late")
         model.index(rows(DOCUMENTS), **PLACE, encode_kwargs={})
-        for query in ({"id": "q", "text": "the", "instruction": "find"}, {"id": "q", "text": ["the", "flow"]}):
-            with pytest.raises(Misconfigured, match="'q' with an instruction or a conversation"):
+        for query in ({"id": "q", "text": ["the", "flow"]},):
+            with pytest.raises(Misconfigured, match="'q', which is a conversation"):
                 model.search([query], **PLACE, top_k=1, encode_kwargs={})
 
 

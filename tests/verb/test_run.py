@@ -108,6 +108,8 @@ class TestTransitions:
             "SELECT criterion, count(*) FROM transitions WHERE transition = 'parent-only' GROUP BY ALL"
         ).rows
         assert rows == (((right, lost),) if lost else ())
+        tested = harness.sql("SELECT lost_groups, won_groups, p FROM transition_tests WHERE slice = 'all'").rows
+        assert tested == ((lost, 0, 2 * 0.5**30 if lost else 1.0),)
 
 
 class TestRefusal:

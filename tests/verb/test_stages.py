@@ -11,6 +11,7 @@ import pytest
 
 import harness
 from harness.errors import Misconfigured, NotAdmitted
+from harness.identity import Json
 from harness.output.decision import Outcome
 
 from ..candidate.conftest import WORDS, save_cross, save_tiny
@@ -226,6 +227,23 @@ class TestTwoStages:
 
 
 @pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_page")
+class TestCache:
+    def test_members_are_named_by_their_roles(self, project: Project) -> None:
+        """Every entry of a run of two stages against a fusion is somebody's: by release, role and side."""
+        project.suite()
+        harness.freeze("s")
+        project.two("mine")
+        text = 'interaction = "fusion"\n[fusion]\nweights = { bi = 1.0, cls = 1.0 }\n'
+        project.release("sum", text + 'scales = { bi = "min-max", cls = "reciprocal-rank" }\n')
+        harness.run("s", candidate="mine", parent="sum")
+        entries = harness.cache()
+        assert all(entry.used_by for entry in entries)
+        users = {(user.release, user.side) for entry in entries for user in entry.used_by}
+        assert {("mine/retriever", "query"), ("mine/retriever", "document"), ("mine/reranker", "pair")} < users
+        assert {("sum/bi", "document"), ("sum/cls", "document")} < users
+
+
 class TestReranking:
     @pytest.fixture
     def given(self, project: Project) -> Project:
@@ -373,3 +391,50 @@ class TestAdmission:
         assert broken.name == "member: reranker" and "parity" in broken.found and str(found.state) == "DRAFT"
         with pytest.raises(NotAdmitted, match="member: reranker"):
             harness.run("s", candidate="one", parent="none")
+
+
+Row = tuple[str, str | None, str | None]
+
+
+def written(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+class TestWhatChanged:
+    """The report lists the fields that `diff` does, with the values that it gives, from the store alone."""
+
+    def told(self, candidate: str, parent: str) -> tuple[list[Row], list[Row]]:
+        from harness.verb.answer import answer
+        from harness.verb.place import find_place
+        from harness.verb.report import content
+
+        harness.freeze("s")
+        run = harness.run("s", candidate=candidate, parent=parent).run
+        shown = content(find_place(), answer(find_place(), run)).changes
+        held = harness.diff(parent, candidate).prepared.changes
+        return (
+            [(each.field, each.parent, each.candidate) for each in shown],
+            [(each.field, written(each.old), written(each.new)) for each in held],
+        )
+
+    @pytest.mark.usefixtures("plain_page")
+    def test_a_late_release_is_held_against_both_sides_of_a_bi_encoder(self, project: Project) -> None:
+        """Whose one encoder it shares between them: nothing that is equal stands there twice, once for each."""
+        project.suite()
+        source = json.dumps(f"path:{project.models['bi']}")
+        project.release("rows", f'interaction = "late"\n[model]\nsource = {source}\n[late]\nskip = "punctuation"\n')
+        shown, held = self.told("rows", "bi")
+        assert shown == held
+        fields = [field for field, _, _ in shown]
+        assert "towers.query.readout.family" in fields and "towers.query.artifact.backbone" not in fields
+
+    @pytest.mark.usefixtures("plain_page")
+    def test_the_fields_of_a_part_stand_under_its_role(self, project: Project) -> None:
+        project.suite()
+        project.two("one"), project.two("two", reranker="third")
+        shown, held = self.told("two", "one")
+        assert shown == held
+        assert [field for field, _, _ in shown] == [
+            "interaction.releases.reranker", "reranker.towers.pair.artifact.backbone",
+            "reranker.towers.pair.artifact.head",
+        ]  # fmt: skip

@@ -158,6 +158,18 @@ class TestClassification:
         found = harness.run("s", candidate="other", parent="good")
         assert bench.values(found) == bench.values(found, "parent")
 
+    def test_generic_names_of_both_are_explained_by_a_map_to_themselves(self, bench: Bench) -> None:
+        """The refusal writes it, and what is measured then are those labels."""
+        gold, good = classes(np.random.default_rng(4), 2.0)
+        own = {"BILL": "LABEL_0", "CARD": "LABEL_1", "REFUND": "LABEL_2"}
+        bench.suite("classification", labelled([own[label] for label in gold]), ["accuracy"])
+        renamed = {case: {own[name]: value for name, value in row.items()} for case, row in good.items()}
+        bench.release("generic", "logits", "logit", renamed)
+        with pytest.raises(Misconfigured, match="say nothing") as refusal:
+            harness.run("s", candidate="generic", parent="none")
+        bench.release("generic", "logits", "logit", renamed, refusal.value.mend.partition("right: ")[2] + "\n")
+        assert bench.values(harness.run("s", candidate="generic", parent="none"))["accuracy"] > 0.5
+
     def test_a_file_without_outputs_is_refused_by_its_name(self, bench: Bench) -> None:
         gold, _ = classes(np.random.default_rng(4), 2.0)
         bench.suite("classification", labelled(gold), ["accuracy"])
@@ -322,7 +334,7 @@ class TestNumbers:
         cases = [
             {
                 "id": f"c{i}",
-                "text_a": "a",
+                "text_a": f"a {i}",
                 "text_b": "b",
                 "value": int(gold[i]),
                 "split": "calibration" if i < 40 else "promotion",
@@ -422,7 +434,7 @@ class TestAnswers:
         difference = np.where(answerable, -1.0, 1.0) + rng.normal(0, 0.8, N)
         cases = [
             {
-                "id": f"c{i}", "question": "q", "context": "It is here.",
+                "id": f"c{i}", "question": f"q {i}", "context": f"It is here, {i}.",
                 "answers": ["The here!"] if answerable[i] else [],
                 "split": "calibration" if i < 40 else "promotion",
             }

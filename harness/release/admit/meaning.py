@@ -8,6 +8,7 @@ from harness.release.describe.labels import GENERIC
 from harness.release.describe.prompts import SETTINGS, SIDES, saved_prompts
 from harness.release.folder import ModelFolder
 from harness.release.manifest import Manifest, Meaning, Tower
+from harness.release.threshold import converted
 
 PROBABLE = ("sigmoid", "softmax")
 
@@ -33,6 +34,11 @@ def meaning_findings(manifest: Manifest) -> tuple[Check, ...]:
             "threshold-per-label", _threshold(meaning), sound="holds",
             expected="one threshold, or one for each label, inside the range of the score",
             mend="Correct `threshold` in [score] of release.toml.",
+        ),
+        listed(
+            "threshold-type", _threshold_type(meaning), sound="holds",
+            expected="a threshold of the score that it meets",
+            mend="Write the threshold in the release's own score, and its `type` in [decision] as that.",
         ),
         listed(
             "labels-count", _labels(meaning), sound=f"{len(meaning.output.labels or ())} labels",
@@ -155,6 +161,31 @@ def _threshold(meaning: Meaning) -> Iterator[str]:
     for value in values:
         if (low is not None and value < low) or (high is not None and value > high):
             yield f"the threshold {value} of scores from {low} to {high}"
+
+
+def own_type(meaning: Meaning) -> str:
+    """What a threshold meets: a calibrated probability, or the score as it is."""
+    return "probability" if meaning.score.calibrator is not None else meaning.score.type
+
+
+def _threshold_type(meaning: Meaning) -> Iterator[str]:
+    """A number of one score says nothing of another; where it can be said in the other, it is."""
+    decided, own = meaning.score.decision, own_type(meaning)
+    if decided is None or decided.type in (None, own) or meaning.score.threshold is None:
+        return
+    if decided.type == "gap" and meaning.output.kind == "span":
+        return
+    said = meaning.score.threshold
+    unit = own == "cosine" or (bool(meaning.towers) and all(_unit(tower) for tower in meaning.towers.values()))
+    values = said if isinstance(said, list) else [said]
+    offered = [converted(each, str(decided.type), own, unit=unit) for each in values]
+    told = f"a threshold of {decided.type}, {said}, that meets a {own}"
+    known = [f"{each:.12g}" for each in offered if each is not None]
+    if len(known) == len(values):
+        told += f"; the same of a {own} is {', '.join(known)}"
+    elif {decided.type, own} <= {"cosine", "dot", "squared-l2"}:
+        told += "; only of vectors of unit length is one the other"
+    yield told
 
 
 def _labels(meaning: Meaning) -> Iterator[str]:

@@ -1,20 +1,27 @@
 """The invariants of a long text that is read in windows: what one of them is, and how what they give becomes one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from harness.release.admit.check import Check, listed
 from harness.release.manifest import Meaning, Tower
 
-# How the windows of a readout can be joined.
+# How the windows of a readout can be joined. Those of one choice lie otherwise than another's, so none has chances of
+# them all.
 JOINED = {
     "pooled": ("rows", "mean", "best"),
     "rows": ("rows", "best"),
-    "sparse": ("rows", "mean", "best"),
+    "sparse": ("rows", "mean", "max", "best"),
     "cls-head": ("best", "mean-of-logits", "mean-of-probabilities"),
-    "choice-head": ("mean-of-logits", "mean-of-probabilities"),
+    "choice-head": ("best", "mean-of-logits"),
     "token-head": ("rows",),
     "span-head": ("best",),
 }
+# Which of two texts is long, where the readout says it.
+LONG: Mapping[str, str] = {"pair": "second", "choices": "first"}
+READ: Mapping[str, str] = {
+    "single": "what is read alone", "pair": "a query and its document or context",
+    "choices": "a context and a choice",
+}  # fmt: skip
 
 
 def window_findings(meaning: Meaning) -> tuple[Check, ...]:
@@ -28,6 +35,11 @@ def window_findings(meaning: Meaning) -> tuple[Check, ...]:
             "aggregation-fits", _aggregation(meaning), sound="holds",
             expected="a way to join what the windows give that there is for it, and what this way has to say",
             mend="Correct [input.window] of release.toml.",
+        ),
+        listed(
+            "window-of-one-text", _texts(meaning), sound="holds",
+            expected="windows of a document, a context, or of that text which a head of labels is told",
+            mend="Correct `text` in [input.window] of release.toml, or leave it out.",
         ),
         listed(
             "temperature-of-whole", _tempered(meaning), sound="holds",
@@ -51,12 +63,22 @@ def _aggregation(meaning: Meaning) -> Iterator[str]:
             continue
         how = window.aggregation
         if how not in JOINED[family]:
-            yield f"{name}: {how} of the windows of a {family}"
+            yield f"{name}: {how} of the windows of a {family}, which are joined by {' or '.join(JOINED[family])}"
         if how == "mean-of-probabilities" and meaning.interaction.kind == "head" and not meaning.score.probability:
             yield f"{name}: a mean of probabilities of a head whose score is a {meaning.score.type}"
         if (window.owner is not None) != (how == "rows"):
             yield f"{name}: `owner` {window.owner or 'not said'}, of windows that are joined by {how}"
         yield from _normalise(name, tower)
+
+
+def _texts(meaning: Meaning) -> Iterator[str]:
+    for name, tower in meaning.towers.items():
+        window, template = tower.input.window, tower.input.template
+        if window is None:
+            continue
+        labels = template == "single" and tower.readout.family == "cls-head"
+        if not labels and window.text != LONG.get(template):
+            yield f"{name}: windows of the {window.text or 'one'} text of {READ[template]}"
 
 
 def _normalise(name: str, tower: Tower) -> Iterator[str]:

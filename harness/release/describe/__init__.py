@@ -137,10 +137,14 @@ def _whole(definition: ReleaseDefinition, tree: Tree, beside: Beside) -> Tree:
     calibrator: Tree = Told(None, DECLARED)
     if beside.calibrator is not None:
         calibrator = each_from(beside.calibrator.model_dump(), "declared")
+    decision: Tree = Told(None, DECLARED)
+    if beside.decision is not None:
+        decision = each_from(beside.decision.model_dump(), DECLARED)
     said = None if definition.training is None else definition.training.model_dump(mode="json", exclude={"files"})
     # An empty table says as much as none.
     training: Tree = (
         Told(None, DECLARED) if said in (None, Training().model_dump(mode="json")) else each_from(said, DECLARED)
     )
-    return {**tree, "score": {**(score if isinstance(score, Mapping) else {}), "calibrator": calibrator},
+    return {**tree, "score": {**(score if isinstance(score, Mapping) else {}), "calibrator": calibrator,
+                              "decision": decision},
             "training": training}  # fmt: skip

@@ -15,17 +15,28 @@ from harness.release.describe.vocabulary import Tokenizer, lower_cased, read_tok
 from harness.release.folder import ModelFolder, damaged, incomplete
 
 USUAL_OWNER = "largest-context"
+# Of two texts the one that is long: a document or context behind its query, or the context before each choice.
+WINDOWED: Mapping[str, str] = {"pair": "second", "choices": "first"}
 SETTINGS = tuple(
     f"sentence_{name}_config.json"
     for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
-# Said elsewhere in the manifest, or nothing that an output depends on.
-NOT_THE_BACKBONES = (
+SAID_ELSEWHERE = (
     "id2label", "label2id", "num_labels", "problem_type", "sentence_transformers",
-    "sbert_ce_default_activation_function",
-    "architectures", "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype",
-    "task_specific_params", "use_cache",
+    "sbert_ce_default_activation_function", "architectures",
 )  # fmt: skip
+# What no output depends on, name by name: dropout is off, nothing is drawn anew, weights are read as float32. A key
+# that isn't here counts, for who knows: `token_dropout` of an ESM scales what it reads, with dropout off too.
+WITHOUT_EFFECT = (
+    "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype", "task_specific_params",
+    "use_cache", "output_past", "gradient_checkpointing", "finetuning_task",
+    "hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "classifier_dropout_prob",
+    "hidden_dropout", "attention_dropout", "activation_dropout", "dropout", "dropout_rate", "pooler_dropout",
+    "seq_classif_dropout", "qa_dropout", "embedding_dropout", "mlp_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop",
+    "summary_first_dropout", "summary_last_dropout", "layerdrop", "encoder_layerdrop", "decoder_layerdrop",
+    "initializer_range", "initializer_factor", "initializer_cutoff_factor", "init_std", "embed_init_std",
+)  # fmt: skip
+NOT_THE_BACKBONES = (*SAID_ELSEWHERE, *WITHOUT_EFFECT)
 # Tokenizers without a limit say 1e30.
 NO_LIMIT = 1_000_000
 NO_WEIGHTS = Told(None, DERIVED)
@@ -147,16 +158,18 @@ def input_of(
         "prompts": prompts,
         "suite_prompts": suite_prompts,
         "template": Told(template, DERIVED),
-        "window": Told(None, DERIVED) if filled else _window(backbone.definition.input.window),
+        "window": Told(None, DERIVED) if filled else _window(backbone.definition.input.window, template),
     }
 
 
-def _window(said: Window | None) -> Tree:
+def _window(said: Window | None, template: str) -> Tree:
     if said is None:
         return Told(None, DECLARED)
     found: dict[str, Tree] = {name: Told(value, DECLARED) for name, value in said.model_dump().items()}
     if said.aggregation == "rows" and said.owner is None:
         found["owner"] = Told(USUAL_OWNER, DERIVED)
+    if said.text is None and template in WINDOWED:
+        found["text"] = Told(WINDOWED[template], DERIVED)
     return found
 
 

@@ -8,7 +8,8 @@ from harness.errors import Misconfigured, NotFound
 from harness.identity import file_digest
 from harness.release.definition import ReleaseDefinition
 from harness.release.folder import read_json
-from harness.release.manifest import Calibrator
+from harness.release.manifest import Calibrator, Decided
+from harness.release.threshold import ThresholdRecord, read_threshold
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -19,6 +20,7 @@ class Beside:
 
     calibrator: Calibrator | None = None
     transitions: str | None = None
+    decision: Decided | None = None
 
 
 def read_beside(definition: ReleaseDefinition, release_folder: Path) -> Beside:
@@ -30,7 +32,34 @@ def read_beside(definition: ReleaseDefinition, release_folder: Path) -> Beside:
         _file(release_folder, "[training] files", name)
     transitions = definition.output.transitions
     found = None if transitions is None else file_digest(_file(release_folder, "[output] transitions", transitions))
-    return Beside(calibrator, found)
+    return Beside(calibrator, found, _decided(definition, release_folder))
+
+
+def with_threshold(definition: ReleaseDefinition, release_folder: Path) -> ReleaseDefinition:
+    """The definition with the threshold of the file that [decision] names, as if it stood in [score]."""
+    record = _threshold_record(definition, release_folder)
+    if record is None or record.threshold is None:
+        return definition
+    return definition.model_copy(update={"score": definition.score.model_copy(update={"threshold": record.threshold})})
+
+
+def _threshold_record(definition: ReleaseDefinition, folder: Path) -> ThresholdRecord | None:
+    path = definition.decision.path
+    return None if path is None else read_threshold(_file(folder, "[decision] path", path))
+
+
+def _decided(definition: ReleaseDefinition, folder: Path) -> Decided | None:
+    said = definition.decision
+    record = _threshold_record(definition, folder)
+    if record is not None and said.path is not None:
+        return Decided(
+            type=record.type, ground=record.ground, below=record.below, digest=file_digest(folder / said.path),
+            fitted_under=record.fitted_under,
+        )  # fmt: skip
+    if said.type is None and said.abstain is None:
+        return None
+    ground, below = (said.abstain.ground, said.abstain.below) if said.abstain else (None, None)
+    return Decided(type=said.type, ground=ground, below=below, digest=None, fitted_under=None)
 
 
 def _file(folder: Path, key: str, place: str) -> Path:

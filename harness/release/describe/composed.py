@@ -134,7 +134,7 @@ def _releases(members: Mapping[str, Manifest]) -> Tree:
 
 def _score_of(definition: ReleaseDefinition, member: Manifest) -> Mapping[str, Tree]:
     """A member's score, with this release's own threshold and temperature; a calibrator isn't inherited."""
-    own = member.meaning.score.model_dump(mode="json", exclude={"calibrator", "threshold", "temperature"})
+    own = member.meaning.score.model_dump(mode="json", exclude={"calibrator", "decision", "threshold", "temperature"})
     return {
         **{name: Told(value, DERIVED) for name, value in own.items()},
         "threshold": Told(definition.score.threshold, DECLARED),

@@ -59,13 +59,26 @@ class JudgementRow:
 
 
 @dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """A document that is to be ranked for a query, as it was read."""
+
+    case_id: str
+    document_id: str
+    place: Place
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
-    """Everything a format's files say, in file order. `revision`: of the data, where their format pins one."""
+    """Everything a format's files say, in file order. `revision`: of the data, where their format pins one.
+    `candidates`: the documents to rank by query, where it has lists of them.
+    """
 
     documents: tuple[Document, ...]
     queries: tuple[QueryRow, ...]
     judgements: tuple[JudgementRow, ...]
     revision: str | None = None
+    candidates: tuple[CandidateRow, ...] | None = None
 
 
 def read_documents(path: Path, id_keys: Sequence[str]) -> tuple[Document, ...]:

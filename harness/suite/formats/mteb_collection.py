@@ -1,20 +1,21 @@
-"""Corpus, queries and judgements of MTEB's retrieval tasks."""
+"""Corpus, queries, judgements and lists to rank of MTEB's retrieval and reranking tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.errors import Misconfigured
-from harness.file.lines import Entry, Place, shown, text_of
+from harness.file.lines import Entry, Place, checked_id, shown, text_of
 from harness.suite.case import Document
 from harness.suite.definition import Source
 from harness.suite.formats.arrow import plain
-from harness.suite.formats.collection import Collection, DataFiles, JudgementRow, QueryRow, once
+from harness.suite.formats.collection import CandidateRow, Collection, DataFiles, JudgementRow, QueryRow, once
 from harness.suite.formats.mteb_task import chosen_splits, data_files, loaded_task
 
-KINDS = ("Retrieval", "Reranking")
+KINDS = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
 INSTRUCTION = "instruction"
+LISTS = "top_ranked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,7 @@ def read(files: TaskFiles) -> Collection:
     """The collection of one split, after what the task itself makes of the data: only judged queries are there.
 
     Of documents, queries and judgements the line is their number, at the split's name in the folder. Raises
-    Misconfigured for a task of another kind, queries with instructions, several splits, IDs that stand twice or aren't
-    text, and as `loaded_task`.
+    Misconfigured for a task of another kind, several splits, IDs that stand twice or aren't text, and as `loaded_task`.
     """
     folder = files.corpus
     with loaded_task(folder, files.source) as task:
@@ -56,14 +56,20 @@ def read(files: TaskFiles) -> Collection:
         if len(splits) > 1:
             raise _unfit(folder, f"{len(splits)} splits, which bring a corpus each", "one split a suite")
         data, at = task.data[splits[0]], folder / splits[0]
-        if INSTRUCTION in data["queries"].features:
-            raise _unfit(folder, f"{task.name}, whose queries have instructions of their own", "queries of text alone")
+        queries = tuple(_queries(data["queries"], at))
+        lists = data.get(LISTS)
         return Collection(
             tuple(_documents(data["corpus"], at)),
-            tuple(_queries(data["queries"], at)),
+            queries,
             tuple(_judgements(data["relevant_docs"], at)),
             task.revision,
+            None if lists is None else tuple(_candidates(lists, queries, at / LISTS)),
         )
+
+
+def with_instruction(text: str, instruction: str | None) -> str:
+    """A query as MTEB's own loader hands it to a model: the text, a space, and its instruction where it has one."""
+    return text if instruction is None else f"{text} {instruction}"
 
 
 def _documents(rows: Any, at: Path) -> list[Document]:
@@ -85,8 +91,18 @@ def _queries(rows: Any, at: Path) -> list[QueryRow]:
         identifier = text_of(entry, "id")
         once(identifier, "case", entry.place, lines)
         further = {key: value for key, value in entry.keys.items() if key not in ("id", "text")}
-        queries.append(QueryRow(identifier, text_of(entry, "text"), further, entry.place))
+        own = None if entry.keys.get(INSTRUCTION) is None else text_of(entry, INSTRUCTION)
+        queries.append(QueryRow(identifier, with_instruction(text_of(entry, "text"), own), further, entry.place))
     return queries
+
+
+def _candidates(lists: Any, queries: Sequence[QueryRow], at: Path) -> Iterator[CandidateRow]:
+    """By query in their order, each document once: MTEB ranks by ID. Lists of queries that nobody judged went with
+    them.
+    """
+    for number, query in enumerate(queries, 1):
+        for document in dict.fromkeys(lists.get(query.id) or ()):
+            yield CandidateRow(query.id, checked_id(document, Place(at, number)), Place(at, number))
 
 
 def _judgements(relevant: Any, at: Path) -> list[JudgementRow]:

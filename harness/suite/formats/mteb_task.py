@@ -78,6 +78,9 @@ def loaded_task(folder: Path, source: Source) -> Iterator[LoadedTask]:
     with _offline():
         try:
             definition.load_data()
+            # Older tasks leave queries, corpus and judgements apart, and have them put together before an evaluation.
+            if hasattr(definition, "convert_v1_dataset_format_to_v2"):
+                definition.convert_v1_dataset_format_to_v2(num_proc=None)
         except Exception as error:
             # A task's own code may raise anything over files that aren't as it expects.
             raise Misconfigured(

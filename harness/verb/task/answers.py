@@ -1,17 +1,22 @@
 """Answers to questions, of which some may have none."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
+from harness.calibration.record import applied_to_score
+from harness.errors import Misconfigured
 from harness.metric import answer
 from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
 from harness.metric.answer_span import coverage, wrong_offsets
 from harness.metric.answer_text import TextRule
-from harness.metric.form import Ints
+from harness.metric.calibration import Sample
+from harness.metric.form import Floats, Ints
 from harness.metric.name import MetricName
 from harness.output.companion import Cell, Companion
+from harness.verb.task.calibration import reliability_companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 NONE = "(no answer)"
@@ -31,7 +36,7 @@ def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
         },
         prediction=[text or (NONE if status == "ok" else None) for text, status in said],
         gold=[None if each is None else " / ".join(each) or NONE for each in asked.gold.answers],
-        probability=np.full(len(outputs.case_ids), np.nan),
+        probability=_answerable(asked),
         companions=tuple(_companions(asked.promotion, next(iter(limits.values()), None))),
     )
 
@@ -49,6 +54,12 @@ def _answered(asked: Asked) -> Answered:
     )
 
 
+def _answerable(asked: Asked) -> Floats:
+    """How likely there is an answer [n], by the release's calibrator of the gap between score and null score."""
+    gap = asked.said.score - asked.said.null_score
+    return np.full(len(gap), np.nan) if asked.calibrator is None else applied_to_score(asked.calibrator, gap)
+
+
 def _aim(metric: MetricName) -> answer.Aim | None:
     """What a metric's threshold is fitted for; None for one that takes answers as they are."""
     if not metric.base.startswith("best_"):
@@ -57,6 +68,15 @@ def _aim(metric: MetricName) -> answer.Aim | None:
 
 
 def _limit(asked: Asked, outputs: Answered, aim: answer.Aim | None) -> float:
+    decided = asked.of("score", "decision")
+    if isinstance(decided, Mapping) and decided.get("ground") is not None:
+        if decided["ground"] != "gap":
+            raise Misconfigured(
+                "[decision] abstain", found=f"the ground {decided['ground']} of answers, which give no probability",
+                expected="gap", mend="Say below which gap between score and null score nothing is answered.",
+            )  # fmt: skip
+        # Null score minus score above a threshold is score minus null score below its opposite.
+        return -float(cast(float, decided["below"]))
     declared = asked.of("score", "threshold")
     if isinstance(declared, int | float):
         return float(declared)
@@ -82,6 +102,13 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
     yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
     if any(each is not None for each in asked.said.read):
         yield _coverage(asked)
+    if asked.calibrator is not None:
+        said = _answerable(asked)
+        held = np.array([np.nan if each is None else float(bool(each)) for each in asked.gold.answers])
+        there = np.isfinite(said + held)
+        if there.any():
+            of = "whether a question is answerable"
+            yield reliability_companion(Sample(said[there], held[there]), of, asked.calibrator.valid_for)
     contexts = [str(each["context"]) for each in asked.gold.inputs]
     wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
     if wrong:

@@ -6,10 +6,12 @@ from typing import Literal, cast
 
 import numpy as np
 
+from harness.calibration.record import applied_to_choices
 from harness.errors import Misconfigured
 from harness.metric import choice
 from harness.metric.choice import Chosen
 from harness.output.companion import Companion
+from harness.verb.task.calibration import calibration_companions
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 
@@ -42,7 +44,14 @@ def _chosen(asked: Asked) -> Chosen:
         for inputs, each in zip(asked.gold.inputs, asked.said.scores, strict=True)
     ]
     kind = cast(Literal["logit", "probability"], asked.kind)
-    return choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    if asked.calibrator is not None:
+        kind = "probability"
+        scores = [
+            applied_to_choices(asked.calibrator, each) if np.isfinite(each).all() else np.full(len(each), np.nan)
+            for each in scores
+        ]
+    found = choice.chosen(asked.said.case_ids, asked.gold.choice, scores, asked.said.status, kind=kind)
+    return replace(found, abstain=asked.abstain)
 
 
 def _best(outputs: Chosen, case: int) -> int:
@@ -64,3 +73,4 @@ def _companions(outputs: Chosen) -> Iterator[Companion]:
         f"{table.n_tied} cases are tied. Choices stand in the order of the data.",
         ("place", "offered", "right there", "chosen", "chosen rightly", "by chance"), rows,
     )  # fmt: skip
+    yield from calibration_companions(choice.forecasts(outputs))

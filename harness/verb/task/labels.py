@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from harness.calibration.record import applied
 from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
+from harness.metric.calibration import NEVER, Forecasts
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
-from harness.metric.label import ClassTable
+from harness.metric.label import ClassTable, explained
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
+from harness.verb.task.calibration import calibration_companions
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 SHOWN = 40
@@ -34,8 +36,8 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[None if code < 0 else outputs.classes[code] for code in outputs.predicted],
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
-        flags={"tied": outputs.tied},
-        companions=tuple(_class_companions(asked, _classified(asked.promotion))),
+        flags={"tied": outputs.tied} | _abstained(classification.forecasts(outputs)),
+        companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
     )
 
 
@@ -57,12 +59,13 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        companions=tuple(_set_companions(_multilabelled(asked.promotion))),
+        flags=_abstained(multilabel.forecasts(outputs)),
+        companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
 
 def _classified(asked: Asked) -> Classified:
-    return classification.classified(
+    found = classification.classified(
         asked.said.case_ids,
         asked.gold.label,
         asked.labels,
@@ -70,12 +73,36 @@ def _classified(asked: Asked) -> Classified:
         asked.said.labels,
         asked.said.status,
         kind=_kind(asked),
+        label_map=explained(asked.labels, asked.said.labels),
     )
+    return replace(_by_threshold(asked, found), abstain=asked.abstain)
+
+
+def _by_threshold(asked: Asked, outputs: Classified) -> Classified:
+    """Of two classes, the positive one is given from a threshold on; it is the last by name."""
+    if asked.of("score", "threshold") is None:
+        return outputs
+    limit = _limits(asked)
+    positive = classification.forecasts(outputs).positive
+    if positive is None or isinstance(limit, Mapping):
+        raise Misconfigured(
+            "[score] threshold", found=f"a threshold over {len(outputs.classes)} classes", expected="one, over two",
+            mend="Take it out: of more classes the likeliest is given; [decision] abstain says when none is.",
+        )  # fmt: skip
+    given = np.where(outputs.probabilities[:, positive] >= limit, positive, 1 - positive)
+    return replace(outputs, predicted=np.where(outputs.predicted < 0, -1, given))
+
+
+def _abstained(found: Forecasts) -> dict[str, NDArray[np.bool_]]:
+    """Which cases nothing is said of; no flag where something always is."""
+    if found.abstain is NEVER:
+        return {}
+    return {"abstained": scored(found.status) & (found.answered == 0)}
 
 
 def _multilabelled(asked: Asked) -> Multilabelled:
     own = asked.said.labels
-    return multilabel.multilabelled(
+    found = multilabel.multilabelled(
         asked.said.case_ids,
         asked.gold.labels,
         asked.labels,
@@ -84,7 +111,9 @@ def _multilabelled(asked: Asked) -> Multilabelled:
         asked.said.status,
         kind=_kind(asked),
         thresholds=_limits(asked),
+        label_map=explained(asked.labels, own),
     )
+    return replace(found, abstain=asked.abstain)
 
 
 def _limits(asked: Asked) -> float | Mapping[str, float]:
@@ -165,7 +194,12 @@ def _set(outputs: Multilabelled, row: np.ndarray[tuple[int], np.dtype[np.bool_]]
     return ", ".join(sorted(name for name, held in zip(outputs.classes, row, strict=True) if held))
 
 
-def _class_companions(asked: Asked, outputs: Classified) -> Iterator[Companion]:
+def _class_companions(asked: Asked, outputs: Classified) -> tuple[Companion, ...]:
+    told = calibration_companions(classification.forecasts(outputs))
+    return (*_class_tables(asked, outputs), *told)
+
+
+def _class_tables(asked: Asked, outputs: Classified) -> Iterator[Companion]:
     words = Policy(asked.policy.absent, asked.policy.division or "zero", asked.policy.empty)
     yield _table_of(classification.support(outputs, words))
     found = classification.confusion(outputs)
@@ -230,7 +264,11 @@ def _table_of(table: ClassTable) -> Companion:
     )
 
 
-def _set_companions(outputs: Multilabelled) -> Iterator[Companion]:
+def _set_companions(outputs: Multilabelled) -> tuple[Companion, ...]:
+    return (*_set_tables(outputs), *calibration_companions(multilabel.forecasts(outputs)))
+
+
+def _set_tables(outputs: Multilabelled) -> Iterator[Companion]:
     table = multilabel.label_table(outputs)
     rows = tuple(
         (

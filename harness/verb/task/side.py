@@ -3,12 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.record import CalibratorRecord
+from harness.errors import Misconfigured
 from harness.identity import Json
+from harness.metric.calibration import NEVER, Abstain
 from harness.metric.form import Policy, Word
 from harness.metric.name import MetricName, parse
 from harness.output.companion import Cell, Companion
@@ -39,8 +42,10 @@ class Asked:
 
     @property
     def promotion(self) -> "Asked":
-        """The promotion cases alone."""
+        """The promotion cases alone; where all are, this very object, so that nobody reads them twice."""
         index = np.flatnonzero(self.roles == "promotion")
+        if len(index) == len(self.roles):
+            return self
         return replace(
             self,
             gold=taken(self.gold, index),
@@ -63,6 +68,19 @@ class Asked:
     def kind(self) -> str:
         """What the numbers are: a score type."""
         return str(self.of("score", "type"))
+
+    @property
+    def abstain(self) -> Abstain:
+        """When the release says nothing, by how sure it is; a gap between scores is no ground of labels and choices."""
+        decided = self.of("score", "decision")
+        if not isinstance(decided, Mapping) or decided.get("ground") is None:
+            return NEVER
+        if decided["ground"] == "gap":
+            raise Misconfigured(
+                "[decision] abstain", found="the ground gap, of how far an answer is above there being none",
+                expected="confidence, margin or entropy", mend="Name one, with the value below which nothing is said.",
+            )  # fmt: skip
+        return Abstain(str(decided["ground"]), float(cast(float, decided["below"])))
 
     def words(self, name: MetricName) -> Policy:
         """What stands where a metric is 0/0: as its own table says, else as the suite does."""

@@ -384,6 +384,32 @@ class TestArchitecture:
         other = bi("other").change("model/config.json", _name_or_path="elsewhere", transformers_version="9", dtype="x")
         assert described(other).identity.content_id == described(bi()).identity.content_id
 
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("hidden_dropout_prob", 0.3), ("attention_probs_dropout_prob", 0.2), ("classifier_dropout", 0.1),
+            ("initializer_range", 0.5), ("gradient_checkpointing", True), ("use_cache", False),
+        ],
+    )  # fmt: skip
+    def test_what_only_training_reads_enters_no_key(self, bi, key: str, value: object):
+        """Dropout is off, and nothing is drawn anew: such a change spares every namespace."""
+        other = bi("other").change("model/config.json", **{key: value})
+        assert described(other).identity.content_id == described(bi()).identity.content_id
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("hidden_act", "relu"), ("layer_norm_eps", 1e-5), ("num_attention_heads", 4), ("rope_theta", 1e6),
+            ("position_embedding_type", "relative_key"), ("sliding_window", 64), ("token_dropout", True),
+            ("attn_implementation", "eager"), ("nobody_knows_this_dropout", 0.1),
+        ],
+    )  # fmt: skip
+    def test_what_an_output_may_depend_on_stays_in_it(self, bi, key: str, value: object):
+        """Every key but those of a list, whatever it is called; unknown is not harmless."""
+        plain, other = described(bi()), described(bi("other").change("model/config.json", **{key: value}))
+        keys = [{node.name: node.key for node in graph(each.meaning).nodes} for each in (plain, other)]
+        assert {name for name in keys[0] if keys[0][name] == keys[1][name]} == {"source:query", "source:document"}
+
     def test_layers_that_a_configuration_leaves_out_are_the_librarys(self, bi):
         """Twelve in a BERT; a width is never guessed."""
         folder = bi().without("model/config.json", "num_hidden_layers")

@@ -1,0 +1,275 @@
+"""`harness calibrate --threshold`: choose a threshold, or when to say nothing, on the calibration role alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import scipy
+
+from harness import __version__
+from harness.calibration.decision import (
+    abstain_for_coverage,
+    abstain_for_risk,
+    best_f1_threshold,
+    capacity_threshold,
+    cost_threshold,
+)
+from harness.calibration.fit import sigmoid, softmax
+from harness.calibration.record import CalibratorRecord, applied
+from harness.errors import Misconfigured
+from harness.file.whole import write_bytes
+from harness.identity import Json, canonical_json
+from harness.lifecycle.invalidation import decision_key
+from harness.metric.calibration import set_sureness, sureness
+from harness.metric.form import Floats, Ints
+from harness.release.admit.meaning import own_type
+from harness.release.open import calibrator_text
+from harness.release.threshold import Ground, Rule, ThresholdFit, ThresholdRecord, Type, converted
+from harness.verb.calibrate import Fitting, aggregation_of, cases_to_fit_on
+from harness.verb.place import find_place, shown
+from harness.verb.plan import as_tuple
+
+OF_LABELS: tuple[Rule, ...] = ("costs", "capacity", "f1")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the rule is told; None for what it needs not."""
+
+    false_positive: float | None
+    false_negative: float | None
+    label_costs: Mapping[str, tuple[float, float]] | None
+    capacity: float | None
+    coverage: float | None
+    risk: float | None
+    ground: Literal["confidence", "margin", "entropy"]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedThreshold:
+    """The threshold with its record, and where it was saved."""
+
+    threshold: ThresholdRecord
+    path: str | None
+
+    def as_record(self) -> dict[str, Json]:
+        record: Json = self.threshold.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {"threshold": record, "path": self.path}
+
+
+def threshold(
+    run: str,
+    *,
+    rule: Rule,
+    false_positive: float | None = None,
+    false_negative: float | None = None,
+    label_costs: Mapping[str, tuple[float, float]] | None = None,
+    capacity: float | None = None,
+    coverage: float | None = None,
+    risk: float | None = None,
+    ground: Literal["confidence", "margin", "entropy"] = "confidence",
+    side: Literal["candidate", "parent"] = "candidate",
+    save: str | Path | None = None,
+    store: str | None = None,
+) -> FittedThreshold:
+    """Of a run's scored calibration cases, under the release's calibrator where it has one; no other case is read.
+
+    `costs`: the probability false_positive / (false_positive + false_negative), of a label by its own costs where there
+    are such. `capacity`: the lowest score that lets at most that share pass, by label. `f1`: the best F1, by label.
+    `coverage`, `risk`: below which confidence, margin or entropy nothing is said, so that at least that share is
+    answered, or the answered are wrong no more often.
+    Raises NotFound for a run that isn't there, Misconfigured for a task or a rule that allow no threshold.
+    """
+    asked = Asked(false_positive, false_negative, label_costs, capacity, coverage, risk, ground)
+    place = find_place(store=store)
+    fitting = cases_to_fit_on(place, run, side, None)
+    _require_rule(fitting, rule)
+    found = _Scores.of(fitting)
+    chosen = _of_labels(fitting, found, rule, asked) if rule in OF_LABELS else _abstention(fitting, found, rule, asked)
+    record = ThresholdRecord(
+        rule=rule,
+        by=chosen.by,
+        threshold=chosen.threshold,
+        labels=list(chosen.labels),
+        type=found.type,
+        ground=chosen.ground,
+        below=chosen.below,
+        reached=chosen.reached,
+        fitted_under=decision_key(as_tuple(fitting.release).graph),
+        release=fitting.release.name,
+        fitted_on=ThresholdFit.model_validate(fitting.fitted_on.model_dump()),
+        aggregation=aggregation_of(fitting.release),
+        software={"harness": __version__, "numpy": np.__version__, "scipy": scipy.__version__},
+    )
+    if save is None:
+        return FittedThreshold(record, None)
+    path = Path(save)
+    write_bytes(path, canonical_json(record.model_dump(mode="json", by_alias=True, exclude_none=True)) + b"\n")
+    return FittedThreshold(record, shown(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What a rule gives, and what it comes to on the cases it was fitted on."""
+
+    by: dict[str, float | dict[str, list[float]]]
+    reached: dict[str, float]
+    threshold: float | list[float] | None = None
+    labels: tuple[str, ...] = ()
+    ground: Ground | None = None
+    below: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """Calibration cases as the release's threshold meets them. Shapes: own, chances and gold [r, k]: of its own type,
+    as probabilities, 1 where it holds.
+    """
+
+    type: Type
+    own: Floats
+    chances: Floats
+    gold: Ints
+
+    @classmethod
+    def of(cls, fitting: Fitting) -> "_Scores":
+        found = fitting.evidence
+        kind: Type = "probability" if own_type(fitting.release.manifest.meaning) == "probability" else "logit"
+        text = calibrator_text(fitting.release)
+        calibrator = None if text is None else CalibratorRecord.model_validate_json(text)
+        if found.of == "choices":
+            warmth = 1.0 if calibrator is None else calibrator.maps[0].temperature or 1.0
+            chances = softmax(found.scores / warmth)
+        elif calibrator is not None:
+            chances = applied(calibrator, found.scores)
+        elif found.score_type == "logit":
+            chances = softmax(found.scores) if found.exclusive else sigmoid(found.scores)
+        else:
+            total = found.scores.sum(axis=1, keepdims=True) if found.exclusive else 1.0
+            chances = found.scores / total
+        own = chances if kind == "probability" else found.scores
+        gold = np.eye(chances.shape[1], dtype=np.int64)[found.gold] if found.exclusive else found.gold
+        return cls(kind, own, chances, gold)
+
+
+def _require_rule(fitting: Fitting, rule: Rule) -> None:
+    found = fitting.evidence
+    expected = None
+    if found.of not in ("labels", "choices"):
+        expected = "labels or choices: nothing here is decided by a score of what is ranked or answered"
+    elif rule in OF_LABELS and found.exclusive and not (found.of == "labels" and len(found.labels) == 2):
+        expected = "coverage or risk: of more than two that exclude one another the likeliest is given"
+    if expected is not None:
+        raise Misconfigured(
+            f"--threshold {rule}", found=f"a suite of {fitting.lock.definition.task}", expected=expected,
+            mend="Name a rule that the task allows.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Labels:
+    """Labels that are given from a threshold on. Shapes: own and gold [r, k]."""
+
+    labels: tuple[str, ...]
+    own: Floats
+    gold: Ints
+
+
+def _of_labels(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _Chosen:
+    """From which score on a label is given: each by itself, or of two classes the positive one, the last by name."""
+    each = _Labels(fitting.evidence.labels, found.own, found.gold)
+    if fitting.evidence.exclusive:
+        at = each.labels.index(max(each.labels))
+        values = each.own[:, at] if found.type == "probability" else each.own[:, at] - each.own[:, 1 - at]
+        each = _Labels((each.labels[at],), values[:, None], each.gold[:, [at]])
+    strange = sorted(set(asked.label_costs or {}) - set(each.labels))
+    if strange:
+        raise Misconfigured(
+            "--label-costs", found=f"costs of {', '.join(strange)}", expected=f"one of {', '.join(each.labels)}",
+            mend="Name a label as the data spell it.",
+        )  # fmt: skip
+    limits = _limits(each, rule, asked, found.type)
+    given = each.own >= limits
+    right = given & (each.gold == 1)
+    reached: dict[str, float] = {}
+    for c, label in enumerate(each.labels):
+        reached[f"given[{label}]"] = float(given[:, c].mean())
+        reached[f"precision[{label}]"] = float(right[:, c].sum() / max(1, given[:, c].sum()))
+        reached[f"recall[{label}]"] = float(right[:, c].sum() / max(1, each.gold[:, c].sum()))
+    single = len(each.labels) == 1 or (rule == "costs" and not asked.label_costs)
+    return _Chosen(_told(rule, asked), reached, float(limits[0]) if single else limits.tolist(), each.labels)
+
+
+def _told(rule: Rule, asked: Asked) -> dict[str, float | dict[str, list[float]]]:
+    said = {"false_positive": asked.false_positive, "false_negative": asked.false_negative, "capacity": asked.capacity}
+    of: dict[Rule, tuple[str, ...]] = {"costs": ("false_positive", "false_negative"), "capacity": ("capacity",)}
+    found: dict[str, float | dict[str, list[float]]] = {
+        name: value for name in of.get(rule, ()) if (value := said[name]) is not None
+    }
+    if rule == "costs" and asked.label_costs:
+        found["label_costs"] = {label: list(pair) for label, pair in asked.label_costs.items()}
+    return found
+
+
+def _limits(found: "_Labels", rule: Rule, asked: Asked, kind: Type) -> Floats:
+    """Thresholds [k]."""
+    if rule == "costs":
+        chances = [cost_threshold(*_costs(label, asked)) for label in found.labels]
+        own = [each if kind == "probability" else converted(each, "probability", kind, unit=False) for each in chances]
+        return np.array(own, dtype=np.float64)
+    if rule == "f1":
+        return np.array([best_f1_threshold(*column) for column in zip(found.own.T, found.gold.T, strict=True)])
+    share = _needed("capacity", asked.capacity)
+    limits = np.array([capacity_threshold(column, share) for column in found.own.T])
+    for label, limit in zip(found.labels, limits, strict=True):
+        if kind == "probability" and limit > 1:
+            raise Misconfigured(
+                f"--capacity {share}", found=f"more cases than that with the highest score of {label!r}, which is 1",
+                expected="a capacity that they fit into", mend="Allow more, or calibrate by a family without steps.",
+            )  # fmt: skip
+    return limits
+
+
+def _costs(label: str, asked: Asked) -> tuple[float, float]:
+    own = (asked.label_costs or {}).get(label)
+    return own or (_needed("false_positive", asked.false_positive), _needed("false_negative", asked.false_negative))
+
+
+def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _Chosen:
+    """Below which sureness nothing is said."""
+    if fitting.evidence.exclusive:
+        sure = sureness(found.chances)
+        loss = (found.chances.argmax(axis=1) != fitting.evidence.gold).astype(np.float64)
+    else:
+        sure = set_sureness(found.chances)
+        loss = ((found.own >= _declared(fitting, found)) != (found.gold == 1)).any(axis=1).astype(np.float64)
+    values = sure[asked.ground]
+    if rule == "coverage":
+        told = _needed("coverage", asked.coverage)
+        reached = abstain_for_coverage(values, loss, told)
+    else:
+        told = _needed("risk", asked.risk)
+        reached = abstain_for_risk(values, loss, told)
+    return _Chosen(
+        {rule: told}, {"coverage": reached.coverage, "risk": reached.risk}, ground=asked.ground, below=reached.below
+    )
+
+
+def _declared(fitting: Fitting, found: _Scores) -> Floats:
+    """The thresholds that the release has, and halfway where it has none."""
+    said = fitting.release.manifest.meaning.score.threshold
+    halfway = 0.5 if found.type == "probability" else 0.0
+    return np.asarray(halfway if said is None else said, dtype=np.float64)
+
+
+def _needed(name: str, value: float | None) -> float:
+    if value is None:
+        raise Misconfigured(
+            f"--{name.replace('_', '-')}",
+            found="nothing",
+            expected="a number that the rule hangs on",
+            mend=f"Give --{name}.",
+        )
+    return value
