@@ -82,10 +82,10 @@ def record_policy(connection: Connection, run: str, lock: Lock) -> None:
 
 
 def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> None:
-    declared = lock.definition.slices
+    declared = lock.declared
     replace(connection, "slices", key, {
         "slice": pa.array([each.name for each in declared], pa.string()),
-        "definition": pa.array([each.where for each in declared], pa.string()),
+        "definition": pa.array([each.definition for each in declared], pa.string()),
         "critical": pa.array([each.critical for each in declared], pa.bool_()),
         "min_support": pa.array([each.min_support for each in declared], pa.int64()),
     })  # fmt: skip

@@ -102,8 +102,8 @@ def case_changes(connection: Connection, run: str, metric: str) -> tuple[CaseCha
     rows = connection.execute(
         """SELECT d.case_id, d.text, d.parent_value, d.candidate_value, p.document_id, p.head, p.grade,
                   c.document_id, c.head, c.grade,
-                  (SELECT list(m.slice ORDER BY m.slice) FROM slice_members m JOIN runs r USING (suite_digest)
-                   WHERE r.run = d.run AND m.case_id = d.case_id)
+                  (SELECT list(m.slice ORDER BY m.slice) FROM slice_cases m
+                   WHERE m.run = d.run AND m.case_id = d.case_id)
            FROM case_deltas d JOIN metrics w ON w.run = d.run AND w.metric = d.metric
            LEFT JOIN first_answers p ON p.run = d.run AND p.side = 'parent' AND p.case_id = d.case_id
            LEFT JOIN first_answers c ON c.run = d.run AND c.side = 'candidate' AND c.case_id = d.case_id
@@ -137,8 +137,7 @@ def lost_most(connection: Connection, run: str, metric: str, name: str, most: in
     rows = connection.execute(
         """SELECT case_id, delta, text FROM worst_regressions
            WHERE run = $run AND metric = $metric AND ($slice = $all OR case_id IN (
-               SELECT m.case_id FROM slice_members m JOIN runs r USING (suite_digest)
-               WHERE r.run = $run AND m.slice = $slice))
+               SELECT m.case_id FROM slice_cases m WHERE m.run = $run AND m.slice = $slice))
            ORDER BY abs(delta) DESC, case_id LIMIT $most""",
         {"run": run, "metric": metric, "slice": name, "all": ALL, "most": most},
     ).fetchall()

@@ -414,6 +414,15 @@ def remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
     return tuple(f"{side.capitalize()}: {detail}." for side, detail in rows.fetchall())
 
 
+def run_slices(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, tuple[str, ...]]:
+    """The cases of slices that this run fixed, by what the parent did; none before they are."""
+    rows = connection.execute(
+        "SELECT slice, list(case_id ORDER BY rowid) FROM run_slice_members WHERE run = ? GROUP BY slice ORDER BY slice",
+        [run],
+    ).fetchall()
+    return {name: tuple(ids) for name, ids in rows}
+
+
 def training_remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
     """Which cases either side was trained on, one sentence a side and role."""
     rows = connection.execute(
@@ -459,6 +468,7 @@ EVIDENCE = (
     "candidate_sets",
     "remarks",
     "training_leaks",
+    "run_slice_members",
     "rankings",
     "task_outputs",
     "output_labels",

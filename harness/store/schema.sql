@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS judgements (
 CREATE TABLE IF NOT EXISTS slices (
     suite_digest VARCHAR NOT NULL,
     slice        VARCHAR NOT NULL,
-    definition   VARCHAR NOT NULL,        -- the SQL condition it was frozen from
+    definition   VARCHAR NOT NULL,        -- what picks its cases, as one reads it
     critical     BOOLEAN NOT NULL,
     min_support  BIGINT  NOT NULL
 );
@@ -70,6 +70,12 @@ CREATE TABLE IF NOT EXISTS slice_members (
     suite_digest VARCHAR NOT NULL,
     slice        VARCHAR NOT NULL,
     case_id      VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS run_slice_members ( -- of slices that a run fixes, by what the parent did
+    run     VARCHAR NOT NULL,
+    slice   VARCHAR NOT NULL,
+    case_id VARCHAR NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS runs (

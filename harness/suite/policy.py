@@ -11,6 +11,7 @@ from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.suite.definition import ALL, SuiteDefinition
+from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
@@ -23,9 +24,10 @@ OF_TWO = {
 
 def check(definition: SuiteDefinition, path: Path) -> None:
     """Raises Misconfigured, with the line in `path`, for parts of a definition that contradict each other."""
-    _unique(path, [((("slices", i, "name")), each.name) for i, each in enumerate(definition.slices)])
+    _unique(path, [(("slices", i, "name"), each.name) for i, each in enumerate(definition.slices) if each.name])
     _unique(path, [((("rules", i, "id")), rule.id) for i, rule in enumerate(definition.rules)])
-    _unique(path, [(("guards", "slices"), name) for name in definition.guarded_slices])
+    guarded = _listed(definition)
+    _unique(path, [(("guards", "slices"), name) for name in guarded])
     for position, each in enumerate(definition.slices):
         if each.name == ALL:
             raise Misconfigured(
@@ -34,8 +36,8 @@ def check(definition: SuiteDefinition, path: Path) -> None:
             )  # fmt: skip
     for position, rule in enumerate(definition.rules):
         _check_rule(definition, path, position, rule)
-    for name in definition.guarded_slices:
-        _known_slice(definition, path, ("guards", "slices"), name)
+    if has_own_names(definition):
+        check_slices(definition, static_names(definition), path)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
     _check_bounds(definition, path)
@@ -93,8 +95,21 @@ def _refuse_label(path: Path, keys: Sequence[Key], what: str, label: str, labels
     )  # fmt: skip
 
 
-def check_demands(definition: SuiteDefinition, path: Path) -> None:
-    """Raises Misconfigured for a policy that may not be frozen.
+def check_slices(definition: SuiteDefinition, names: Sequence[str], path: Path) -> None:
+    """Raises Misconfigured, with the line in `path`, for a slice that a rule or a guard names and that isn't there."""
+    for position, rule in enumerate(definition.rules):
+        _known_slice(names, path, ("rules", position, "slice"), rule.slice)
+    for name in _listed(definition):
+        _known_slice(names, path, ("guards", "slices"), name)
+
+
+def _listed(definition: SuiteDefinition) -> list[str]:
+    """Slices that the guards name themselves."""
+    return definition.guards.slices if definition.guards and definition.guards.slices != "every" else []
+
+
+def check_demands(definition: SuiteDefinition, path: Path, declared: Sequence[DeclaredSlice]) -> None:
+    """Raises Misconfigured for a policy that may not be frozen, over the slices that it `declared`.
 
     No rule at all; a critical slice that no headline or floor rule judges; guards over nothing, or with so few
     draws that none could reject: the smallest p-value, 1 / (draws + 1), times the family must reach alpha.
@@ -106,15 +121,16 @@ def check_demands(definition: SuiteDefinition, path: Path) -> None:
             "margin = 0.02.",
         )  # fmt: skip
     judged = {rule.slice for rule in definition.rules if rule.kind != "invariant"}
-    for position, each in enumerate(definition.slices):
+    for each in declared:
         if each.critical and each.name not in judged:
             raise Misconfigured(
-                place(path, "slices", position, "critical"), found=f"critical slice {each.name!r} has no rule",
+                place(path, "slices", each.position, "critical"), found=f"critical slice {each.name!r} has no rule",
                 expected="a no-worse, at-least or at-most rule over every critical slice",
                 mend=f'Add [[rules]] with slice = "{each.name}", or take `critical` out.',
             )  # fmt: skip
     if definition.guards:
-        _check_draws(definition, path, len(definition.guarded_slices) * len(definition.guards.metrics))
+        guarded = len(declared) if definition.guards.slices == "every" else len(definition.guards.slices)
+        _check_draws(definition, path, guarded * len(definition.guards.metrics))
 
 
 def _check_words(definition: SuiteDefinition, path: Path) -> None:
@@ -170,7 +186,6 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
             place(path, "rules", position, "id"), found=f"rule ID {rule.id!r}",
             expected="an ID that doesn't begin with guard: or always:", mend="Rename the rule.",
         )  # fmt: skip
-    _known_slice(definition, path, ("rules", position, "slice"), rule.slice)
     if rule.kind != "invariant":
         return
     if rule.metric not in COUNTS:
@@ -315,10 +330,10 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         )  # fmt: skip
 
 
-def _known_slice(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
-    known = [ALL, *(each.name for each in definition.slices)]
+def _known_slice(names: Sequence[str], path: Path, keys: Sequence[Key], name: str) -> None:
+    known = [ALL, *names]
     if name not in known:
-        meant = nearest(name, known)
+        meant = nearest_slice(name, known)
         raise Misconfigured(
             place(path, *keys), found=f"slice {name!r}", expected=f"a declared slice: {', '.join(known)}",
             mend=f"Did you mean {meant!r}?" if meant else "Declare it under [[slices]].",

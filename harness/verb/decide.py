@@ -1,7 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from harness.verb.measure_task import measure_task
 from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
+from harness.verb.slices import fix_slices
 from harness.verb.task.calibration import ranked_companions
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
@@ -119,9 +120,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
+        members = fix_slices(connection, run, lock)
         sides = _measured(connection, run, releases, lock)
         promotion = cases.roles == "promotion"
-        population = population_of(cases, lock)
+        population = population_of(cases, members)
         seeds = np.random.default_rng(lock.definition.uncertainty.seed).spawn(2)
         cells = scoreboard(
             population,
@@ -166,7 +168,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
 
 
 def _measured(
-    connection: Connection, run: str, releases: dict[str, read.ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    releases: dict[str, read.ReleaseRecord],
+    lock: Lock,
 ) -> dict[str, Measured]:
     if lock.definition.task not in RANKED:
         return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
@@ -187,10 +192,10 @@ def policy_of(lock: Lock) -> Policy:
     return Policy(
         rules=tuple(definition.rules),
         guards=definition.guards,
-        guarded=definition.guarded_slices,
+        guarded=lock.guarded,
         uncertainty=definition.uncertainty,
-        critical=frozenset(each.name for each in definition.slices if each.critical),
-        min_support={each.name: each.min_support for each in definition.slices},
+        critical=frozenset(each.name for each in lock.declared if each.critical),
+        min_support={each.name: each.min_support for each in lock.declared},
         missing=definition.cases.missing,
         max_judged_gap=definition.ranking.max_judged_gap,
         budget=definition.budget.promotion_reads,
@@ -200,13 +205,13 @@ def policy_of(lock: Lock) -> Policy:
     )
 
 
-def population_of(cases: read.CaseRows, lock: Lock) -> Population:
+def population_of(cases: read.CaseRows, members: Mapping[str, Collection[str]]) -> Population:
     """The promotion cases with their groups and slices."""
     promotion = cases.roles == "promotion"
     return Population.of(
         cases.case_ids[promotion],
         cases.groups[promotion],
-        {each.name: set(lock.slices[each.name]) for each in lock.definition.slices},
+        {name: set(ids) for name, ids in members.items()},
     )
 
 
@@ -239,9 +244,10 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
-        guards = len(lock.definition.guarded_slices) * len(
-            lock.definition.guards.metrics if lock.definition.guards else []
-        )
+        guards = len(lock.guarded) * len(lock.definition.guards.metrics if lock.definition.guards else [])
+        at_run = [each.name for each in lock.declared if each.from_parent]
+        if at_run:
+            remarks.append(f"No parent, so no case in what only it fixes: {', '.join(at_run)}.")
         remarks.append(f"No parent, so no bundle; not judged: no-worse rules {left}, guards {guards}.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")

@@ -20,6 +20,7 @@ from harness.store.read_task import predictions
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured
+from harness.verb.slices import members_of
 
 # A value of 1 but for rounding.
 RIGHT = 1 - 1e-9
@@ -124,7 +125,7 @@ def _keep_tests(
     """Whether what moved in each slice fell to either side alike, by group."""
     named = dict(zip(lock.case_ids, lock.groups, strict=True))
     groups = np.unique([named[case] for case in case_ids], return_inverse=True)[1]
-    within = {name: set(held) for name, held in lock.slices.items()}
+    within = {name: set(held) for name, held in members_of(connection, run, lock).items()}
     members = {ALL: np.ones(len(case_ids), dtype=bool)} | {
         name: np.array([case in held for case in case_ids], dtype=bool) for name, held in within.items()
     }

@@ -18,6 +18,7 @@ from harness.store.read_task import golds, said
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured, keep_companions, keep_values, metric_names, zero_for_missing
 from harness.verb.parameter import calibrator_of, threshold_of
+from harness.verb.slices import members_of
 from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
 from harness.verb.task.entities import judge_entities, types_of
@@ -37,7 +38,11 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
 
 
 def measure_task(
-    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    suite_digest: str,
+    releases: Mapping[str, ReleaseRecord],
+    lock: Lock,
 ) -> dict[str, Measured]:
     """Reads what every side said, computes every metric that the suite names, and stores it."""
     found = {}
@@ -66,9 +71,9 @@ def asked_sides(
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
     ids = gold.case_ids.tolist()
-    within = {name: set(members) for name, members in lock.slices.items()}
+    within = {name: set(found) for name, found in members_of(connection, run, lock).items()}
     slices = {"all": np.ones(len(ids), dtype=bool)} | {
-        name: np.array([case in members for case in ids], dtype=bool) for name, members in within.items()
+        name: np.array([case in found for case in ids], dtype=bool) for name, found in within.items()
     }
     every = {
         side: Asked(

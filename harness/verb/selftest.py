@@ -32,6 +32,7 @@ from harness.verb.measure import Measured, measured
 from harness.verb.measure_task import asked_sides
 from harness.verb.measure_task import measured as measured_task
 from harness.verb.place import find_place
+from harness.verb.slices import members_of
 from harness.verb.spoil import judged_only, spoiled_outputs, spoiled_rankings
 
 TRIALS = 300
@@ -89,8 +90,9 @@ def selftest(
         policy = policy_of(lock)
         _check_run(record, lock, policy)
         cases = read.cases(connection, record.suite_digest)
+        members = members_of(connection, record.run, lock)
         sides, spoiled = _sides(connection, record, lock, np.random.default_rng(seed))
-    setting = _setting(lock, policy, population_of(cases, lock), sides, spoiled, cases.roles == "promotion")
+    setting = _setting(lock, policy, population_of(cases, members), sides, spoiled, cases.roles == "promotion")
     rng = np.random.default_rng(seed)
     return Tested(record.run, record.suite, lock.definition.task, simulated(setting, trials=trials, drop=drop, rng=rng))
 
