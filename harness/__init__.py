@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.verb.report import report
     from harness.verb.run import run
     from harness.verb.runs import runs
+    from harness.verb.selftest import selftest
     from harness.verb.sql import sql
     from harness.verb.threshold import threshold
     from harness.verb.verify import verify
@@ -49,6 +50,7 @@ __all__ = [
     "report",
     "run",
     "runs",
+    "selftest",
     "sql",
     "threshold",
     "verify",

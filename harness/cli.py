@@ -385,6 +385,29 @@ def export(
 
 
 @app.command()
+def selftest(
+    run: RunName,
+    trials: Annotated[int, typer.Option(help="How often the decision is made again, for every share.")] = 300,
+    drop: Annotated[
+        float | None,
+        typer.Option(help="The loss to be planted, in the metric's units; by default each rule's own: margin and MDE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the exchanges and plants.")] = 1,
+    store: StorePath = None,
+    as_json: AsJson = False,
+) -> None:
+    """How often this gate would block by chance, and how often it would find a loss of a stated size."""
+    from harness.verb.selftest import selftest as verb
+
+    found = verb(run, trials=trials, drop=drop, seed=seed, store=store)
+    if as_json:
+        _print_json(found.as_record())
+        return
+    with _reader_may_leave():
+        typer.echo(found.text)
+
+
+@app.command()
 def runs(store: StorePath = None, as_json: AsJson = False) -> None:
     """List the store's runs, the latest first."""
     from harness.verb.runs import runs as verb

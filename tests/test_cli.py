@@ -17,7 +17,7 @@ from .verb.conftest import Project, plain_page, project  # noqa: F401  # the fix
 
 COMMANDS = (
     "admit", "bundle", "cache", "calibrate", "check", "decide", "demo", "describe", "diff", "explain", "export",
-    "freeze", "report", "run", "runs", "sql", "verify",
+    "freeze", "report", "run", "runs", "selftest", "sql", "verify",
 )  # fmt: skip
 HEAVY = ("torch", "duckdb", "scipy", "pandas", "numpy", "pyarrow", "matplotlib", "transformers")
 
@@ -54,7 +54,7 @@ class TestHelp:
         assert name in out
 
     def test_every_command_is_a_function_too(self) -> None:
-        """And no other is public but the one whose result is an object in memory, and `calibrate`'s other half."""
+        """And none besides but the one whose result is an object in memory, and `calibrate`'s other half."""
         assert set(harness.__all__) == {*COMMANDS, "mteb_model", "threshold"}
         assert all(callable(getattr(harness, name)) for name in harness.__all__)
 

@@ -1,77 +1,89 @@
-"""Rows from ONNX Runtime or OpenVINO in place of torch, for a release for which that is proven."""
+"""ONNX Runtime or OpenVINO in place of torch, for a release for which that is proven."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.candidate.batch import Tokens
+from harness.candidate.cross import PairEncoder
 from harness.candidate.encoder import Encoder
 from harness.candidate.export import (
-    MASK,
     OPSET,
     ROWS,
     Backend,
     Export,
     Quantised,
+    Source,
     as_arrays,
-    export_rows,
+    export_graph,
     graph_path,
-    inputs_of,
     read_record,
     record_path,
     require,
     write_record,
 )
-from harness.candidate.probe import ADDED, LONGEST, Padding, probe_texts, relative_difference
+from harness.candidate.graphed import Graphed, Loaded, graphed
+from harness.candidate.head import HeadModel
+from harness.candidate.probe import ADDED, LONGEST, Padding, relative_difference
 from harness.candidate.runtime import LIBRARIES
-from harness.candidate.side import Features, SideEncoder
+from harness.candidate.side import Features
 from harness.errors import NotAdmitted
 from harness.identity import file_digest
-from harness.release.item import item_keys
 from harness.release.open import Release
 
 # Float32 sums in another order differ by less; weights in eight bits by a thousand times as much.
 TOLERANCE = 1e-5
+AnyLoaded = TypeVar("AnyLoaded", Encoder, PairEncoder, HeadModel)
 Session = Callable[[Mapping[str, NDArray[Any]]], NDArray[np.float32]]
 
 
 class BackendRows:
-    """Stands in the place of a side's first module. `model` has the configuration and device of the one it replaces."""
+    """Stands in the place of what a graph was made of, and gives its output beside what it was given.
 
-    def __init__(self, session: Session, names: Sequence[str], first: Any, longest: int) -> None:
-        self.model = SimpleNamespace(config=first.model.config, device=first.model.device)
-        self._session, self._names, self.longest = session, names, longest
+    `model` has the configuration and device of the one that it replaces, and where there is one, that part of it below
+    a language model's head, by which a sparse encoder is proven.
+    """
+
+    def __init__(self, session: Session, names: Sequence[str], part: Graphed, longest: int) -> None:
+        first = part.module.model if part.output == ROWS else None
+        if first is not None:
+            below = {"base_model": first.base_model} if part.kind == "row-logits" else {}
+            self.model = SimpleNamespace(config=first.config, device=first.device, **below)
+        self._session, self._names, self._output, self.longest = session, names, part.output, longest
 
     def __call__(self, features: Features) -> Features:
         import torch
 
-        if features["input_ids"].shape[1] > self.longest:
-            raise ValueError(f"{features['input_ids'].shape[1]} columns, and the export is proven for {self.longest}")
-        rows = self._session(as_arrays(features, self._names))
-        return {**features, ROWS: torch.from_numpy(rows).to(self.model.device)}
+        given = features["input_ids"]
+        if given.shape[1] > self.longest:
+            raise ValueError(f"{given.shape[1]} columns, and the export is proven for {self.longest}")
+        found = self._session(as_arrays(features, self._names))
+        return {**features, self._output: torch.from_numpy(found).to(given.device)}
 
 
-def session(backend: Backend, file: Path) -> Session:
+def session(backend: Backend, file: Path, output: str = ROWS) -> Session:
     """Runs a graph on one thread a call, and may be called by several at a time."""
-    return _onnx(file) if backend == "onnx" else _openvino(file)
+    return _onnx(file, output) if backend == "onnx" else _openvino(file, output)
 
 
-def _onnx(file: Path) -> Session:
+def _onnx(file: Path, output: str) -> Session:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     found = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    return lambda inputs: found.run([ROWS], dict(inputs))[0]
+    return lambda inputs: found.run([output], dict(inputs))[0]
 
 
-def _openvino(file: Path) -> Session:
+def _openvino(file: Path, output: str) -> Session:
     import openvino
 
     core = openvino.Core()
@@ -82,7 +94,7 @@ def _openvino(file: Path) -> Session:
     def run(inputs: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
         if not hasattr(own, "request"):
             own.request = compiled.create_infer_request()
-        rows: NDArray[np.float32] = own.request.infer(dict(inputs))[ROWS].copy()
+        rows: NDArray[np.float32] = own.request.infer(dict(inputs))[output].copy()
         return rows
 
     return run
@@ -93,98 +105,122 @@ def versions(backend: str) -> dict[str, str]:
     return {name: version(name) for name in ("torch", "transformers", "onnx", "onnxscript", LIBRARIES[backend])}
 
 
-def prove(release: Release, encoder: Encoder) -> list[Export]:
-    """Exports each distinct side of a loaded release where that isn't done, and holds its rows against the library's.
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """A part of a release, the record of its graph, and why it may not stand for the library's; None where it may."""
+
+    name: str
+    record: Export
+    fault: str | None
+
+
+def on_backend(release: Release) -> bool:
+    """Whether anything of it is computed by another backend than torch."""
+    return any(each.backend is not None for each in (release, *release.members.values()))
+
+
+def prove(release: Release, loaded: Loaded) -> list[Proven]:
+    """Exports each part of a loaded release where that isn't done, and holds its output against the library's.
 
     A graph that is there already is held as it stands, whoever made it. The records are written beside it whatever
     they say. Raises Misconfigured where packages are missing, Stopped where the exporter cannot.
     """
-    backend, quantised = release.backend, release.quantised
-    if backend is None:
-        return []
-    require(backend)
     found = []
-    for name, side in _distinct(encoder).items():
-        file = graph_path(release.folder, name)
-        if quantised is not None or not file.is_file():
-            export_rows(side, file, quantised)
-        record = _proven(side, backend, file, _rows_key(release, name), quantised)
-        write_record(record_path(release.folder, name, backend), record)
-        found.append(record)
+    for part in graphed(release, loaded):
+        owner = part.owner
+        if owner.backend is None:
+            continue
+        require(owner.backend)
+        file = graph_path(owner.folder, part.name)
+        if owner.quantised is not None or not file.is_file():
+            export_graph(_source(part), file, owner.quantised)
+        record = _record(part, owner.backend, file, owner.quantised)
+        write_record(record_path(owner.folder, part.name, owner.backend), record)
+        found.append(Proven(part.name if owner is release else f"{owner.name}, {part.name}", record, _fault(part)))
     return found
 
 
-def backed(release: Release, encoder: Encoder) -> Encoder:
-    """The encoder with its rows from the release's backend, where it has one.
+def backed(release: Release, loaded: AnyLoaded) -> AnyLoaded:
+    """What was loaded, with all that the release's backend computes from there.
 
     Raises NotAdmitted unless the parity run has passed for these very files, versions, length and padding side.
     """
-    if (backend := release.backend) is None:
-        return encoder
-    require(backend)
-    instead: dict[int, BackendRows] = {}
-    for name, fault in faults(release, encoder).items():
-        side, record = _distinct(encoder)[name], read_record(record_path(release.folder, name, backend))
-        if record is None or fault is not None:
-            raise NotAdmitted(
-                f"release {release.name}, [runtime] backend = {backend!r}", found=str(fault),
-                expected="an export whose rows are proven to be the library's", mend=f"harness admit {release.name}",
-            )  # fmt: skip
-        run = session(backend, graph_path(release.folder, name))
-        instead[id(side.modules[0])] = BackendRows(run, list(record.inputs), side.modules[0], record.max_length)
-    for side in encoder.sides.values():
-        rows = instead[id(side.modules[0])]
-        side.modules[0], side.widest = rows, min(side.widest, rows.longest)
-    return encoder
+    for part in graphed(release, loaded) if on_backend(release) else ():
+        owner = part.owner
+        if owner.backend is None:
+            continue
+        require(owner.backend)
+        record = _record_of(part)
+        run = session(owner.backend, graph_path(owner.folder, part.name), part.output)
+        part.replace(BackendRows(run, list(record.inputs), part, record.max_length))
+    return loaded
 
 
-def faults(release: Release, encoder: Encoder) -> dict[str, str | None]:
-    """For each distinct side, why its export may not stand for the library's rows, in words; None where it may."""
-    if (backend := release.backend) is None:
-        return {}
-    found: dict[str, str | None] = {}
-    for name, side in _distinct(encoder).items():
-        record = read_record(record_path(release.folder, name, backend))
-        found[name] = "no parity run" if record is None else _fault(release, name, side, record)
-    return found
+def require_proven(release: Release, loaded: Loaded) -> None:
+    """Raises NotAdmitted where `backed` would, of a release that may be loaded without its weights."""
+    for part in graphed(release, loaded) if on_backend(release) else ():
+        if part.owner.backend is not None:
+            _record_of(part)
 
 
-def _fault(release: Release, name: str, side: SideEncoder, record: Export) -> str | None:
-    file, now = graph_path(release.folder, name), versions(record.backend)
+def _record_of(part: Graphed) -> Export:
+    owner = part.owner
+    record = None if owner.backend is None else read_record(record_path(owner.folder, part.name, owner.backend))
+    if (fault := _fault(part)) is not None or record is None:
+        raise NotAdmitted(
+            f"release {owner.name}, [runtime] backend = {owner.backend!r}", found=str(fault),
+            expected="an export whose output is proven to be the library's", mend=f"harness admit {owner.name}",
+        )  # fmt: skip
+    return record
+
+
+def _fault(part: Graphed) -> str | None:
+    """Why an export may not stand for what the library gives, in words; None where it may."""
+    owner, reader = part.owner, part.reader
+    record = None if owner.backend is None else read_record(record_path(owner.folder, part.name, owner.backend))
+    if record is None:
+        return "no parity run"
+    file, now = graph_path(owner.folder, part.name), versions(record.backend)
     if not file.is_file() or file_digest(file) != record.model:
         return f"{file.name} is gone or another one than was proven"
-    if record.of != _rows_key(release, name) or record.quantised != release.quantised:
+    if record.of != part.of or record.kind != part.kind or record.quantised != owner.quantised:
         return "the export is of another model"
     if record.quantised is None and not record.largest_difference <= record.tolerance:
-        return f"rows are off by {record.largest_difference:.2g} of their largest value, over {record.tolerance:g}"
-    if side.tokenizer.padding_side not in record.padding_sides:
+        what = "rows" if part.kind == "rows" else "numbers"
+        return f"{what} are off by {record.largest_difference:.2g} of their largest value, over {record.tolerance:g}"
+    if reader.tokenizer.padding_side not in record.padding_sides:
         return f"proven for padding on the {' and '.join(record.padding_sides) or 'no side'} alone"
-    if side.max_length > record.max_length:
-        return f"proven for {record.max_length} tokens, and the release reads {side.max_length}"
+    longest = max(each.max_length for each in part.readers)
+    if longest > record.max_length:
+        return f"proven for {record.max_length} tokens, and the release reads {longest}"
     moved = [f"{each} {record.versions.get(each)}" for each in now if record.versions.get(each) != now[each]]
     return f"proven with {', '.join(moved)}" if moved else None
 
 
-def _proven(side: SideEncoder, backend: Backend, file: Path, of: str, quantised: Quantised | None) -> Export:
-    names = inputs_of(side)
-    run = session(backend, file)
+def _source(part: Graphed) -> Source:
+    return Source(part.reader.folder, part.module, part.compute, part.inputs, part.output, part.reader.widest)
+
+
+def _record(part: Graphed, backend: Backend, file: Path, quantised: Quantised | None) -> Export:
+    run = session(backend, file, part.output)
     paddings: tuple[Padding, ...] = ("left", "right")
     widths: list[int] = []
-    worst = {padding: max(_differences(side, run, names, padding, widths)) for padding in paddings}
-    declared: Padding = side.tokenizer.padding_side
+    worst = {padding: max(_differences(part, run, padding, widths)) for padding in paddings}
+    declared: Padding = part.reader.tokenizer.padding_side
     sides = [each for each in paddings if worst[each] <= TOLERANCE] if quantised is None else [declared]
     return Export(
         schema_="harness.export.v1",
         backend=backend,
         model=file_digest(file),
-        of=of,
+        of=part.of,
         quantised=quantised,
         opset=OPSET,
-        inputs={name: ["batch", "width"] for name in names},
-        output={ROWS: ["batch", "width", "row"]},
-        kind="rows",
-        mask=MASK,
-        outside=[type(module).__name__ for module in side.modules[1:]],
+        inputs={name: ["batch", "width"] for name in part.inputs},
+        output={part.output: list(part.axes)},
+        kind=part.kind,
+        mask=part.mask,
+        filled=part.filled,
+        outside=list(part.outside),
         max_length=max(widths),
         padding_sides=sides,
         versions=versions(backend),
@@ -193,30 +229,29 @@ def _proven(side: SideEncoder, backend: Backend, file: Path, of: str, quantised:
     )
 
 
-def _differences(
-    side: SideEncoder, run: Session, names: Sequence[str], padding: Padding, widths: list[int]
-) -> Iterator[float]:
-    """Of every probe text's rows: alone without padding, alone with some, and all short ones in one batch."""
-    texts = side.tokenise(list(probe_texts(side.max_length).values()))
-    tokens = [part for text in texts for part in side.parts(text)]
-    shorter = [each for each in tokens if len(each) <= min(LONGEST, side.max_length) // 2]
-    padded = [([each], min(len(each) + ADDED, side.widest)) for each in tokens]
+def _differences(part: Graphed, run: Session, padding: Padding, widths: list[int]) -> Iterator[float]:
+    """Of every probe text's output: alone without padding, alone with some, and all short ones in one batch."""
+    reader, tokens = part.reader, part.probes()
+    largest = _largest(part, tokens)
+    shorter = [each for each in tokens if len(each) <= min(LONGEST, max(map(len, tokens))) // 2] or tokens[:1]
+    padded = [([each], min(len(each) + ADDED, reader.widest)) for each in tokens]
     for batch, width in [*(([each], len(each)) for each in tokens), *padded, (shorter, max(map(len, shorter)))]:
         widths.append(width)
-        features = side.rows(batch, width, padding)
-        expected, attended = features[ROWS].cpu().numpy(), features[MASK].cpu().numpy() == 1
-        found = run(as_arrays(features, names))
-        for mine, theirs, mask in zip(found, expected, attended, strict=True):
+        features = reader.rows(batch, width, padding)
+        expected, found = features[part.output].cpu().numpy(), run(as_arrays(features, part.inputs))
+        if part.mask is None:
+            both = np.concatenate([found, expected]).reshape(2, -1)
+            yield relative_difference(np.append(both[0], largest), np.append(both[1], largest))
+            continue
+        read = features[part.mask].cpu().numpy() == 1
+        if part.filled in features:
+            read |= features[part.filled].cpu().numpy() == 1
+        for mine, theirs, mask in zip(found, expected, read, strict=True):
             yield relative_difference(mine[mask], theirs[mask])
 
 
-def _rows_key(release: Release, name: str) -> str:
-    return item_keys(release.manifest.meaning, "document" if name == "both" else name).rows
-
-
-def _distinct(encoder: Encoder) -> dict[str, SideEncoder]:
-    """The sides by name, both under one where they share their first module."""
-    query, document = encoder.sides["query"], encoder.sides["document"]
-    if query.modules[0] is document.modules[0]:
-        return {"both": document}
-    return {"query": query, "document": document}
+def _largest(part: Graphed, tokens: Sequence[Tokens]) -> float:
+    """Of the numbers of all texts: the only one of a single text may be as good as nothing. 0 of an output in rows."""
+    if part.mask is not None:
+        return 0.0
+    return max(float(part.reader.rows([each], len(each))[part.output].abs().max()) for each in tokens)

@@ -4,7 +4,7 @@ A pair's numbers are the head's own; the activation and the class that ranks are
 A document that is longer than a window is read in several, each behind the whole query, whose numbers become one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,11 +38,14 @@ class PairEncoder:
     """A loaded cross-encoder. What is kept of a pair are its raw numbers, [1, l] for a head of `labels`.
 
     `prompt` stands before the query; `max_length` in tokens, special ones included, of what is read at once. `width`:
-    raw numbers of a pair. `window`: how a longer document is read, None where both texts are cut.
+    raw numbers of a pair. `window`: how a longer document is read, None where both texts are cut. `core`: what makes
+    the `scores` of a batch.
     """
 
     side = "pair"
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(
         self, model: Any, *, folder: Path, tower: Tower, score: Score, labels: Sequence[str], keys: Keys
@@ -51,6 +54,7 @@ class PairEncoder:
         go_without_advice(self.tokenizer)
         self.prompt, self.window = tower.input.prompts.get("pair", ""), tower.input.window
         self.max_length = tower.input.max_length if self.window is None else self.window.size
+        self.core: Callable[[Features], Features] = model
         self.widest = positions(model[0].model.config)
         self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)
         self.width = int(model.num_labels)
@@ -89,16 +93,17 @@ class PairEncoder:
         return found
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
-    def rows(self, tokens: Sequence[Tokens], width: int) -> Features:
+    def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
         """The whole forward pass: from a pair's rows the head makes `scores` [n, l] at once."""
         import torch
 
-        features = padded(self.tokenizer, tokens, width, None, self.model[0].model.device)
+        features = padded(self.tokenizer, tokens, width, padding_side, self.model[0].model.device)
         with torch.inference_mode():
-            found: Features = self.model(features)
-        return found
+            return self.core(features)
 
     def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
         logits: NDArray[np.float32] = features["scores"].float().cpu().numpy()

@@ -1,13 +1,14 @@
-"""A side's contextual rows as an ONNX graph, and the record of what was exported, from what, and how far it is proven.
+"""A model as an ONNX graph, and the record of what was exported, from what, and how far it is proven.
 
-The graph ends at the rows: pooling, projections and normalisation stay outside and are named in the record, beside the
-mask that says which rows are a text's.
+An encoder's graph ends at its rows: pooling, projections and normalisation stay outside and are named in the record,
+beside the mask that says which rows are a text's. That of a model with a head of numbers ends at those, raw.
 """
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.candidate.runtime import said
-from harness.candidate.side import SideEncoder
+from harness.candidate.side import Features
 from harness.errors import Misconfigured, Stopped
 from harness.file.whole import write_bytes
 from harness.identity import canonical_json, file_digest
@@ -23,6 +24,8 @@ from harness.release.manifest import Digest
 
 Backend: TypeAlias = Literal["onnx", "openvino"]
 Quantised: TypeAlias = Literal["int8"]
+# Contextual rows; raw numbers of every row, such as one for each entry of a vocabulary; those of a text or a pair.
+Kind: TypeAlias = Literal["rows", "row-logits", "logits"]
 
 OPSET = 20
 ROWS, MASK = "token_embeddings", "attention_mask"
@@ -34,9 +37,11 @@ NEEDED = {"onnx": ("onnx", "onnxscript", "onnxruntime"), "openvino": ("onnx", "o
 class Export(BaseModel):
     """What an exported graph is and what was proven of it; anything else is refused.
 
-    `of`: the key of the rows it stands for. Axes by input and output. `mask`: which of the output's rows are a text's.
-    `outside`: the modules that read the rows, by class. `largest_difference` of a text's rows from those of the
-    library, relative to their largest value, over all of `padding_sides` and lengths up to `max_length`.
+    `of`: the key of the output that it stands for. Axes by input and output. `mask`: which of the output's rows are a
+    text's, `filled`: which fill it up, None where there are none of those. `outside`: the modules that read the output,
+    by class. `largest_difference` of a text's output from that of the library, relative to its largest value, over all
+    of `padding_sides` and lengths up to `max_length`; of numbers without rows, relative to the largest of any
+    text.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
@@ -49,8 +54,9 @@ class Export(BaseModel):
     opset: int
     inputs: dict[str, list[str]]
     output: dict[str, list[str]]
-    kind: Literal["rows"]
-    mask: str
+    kind: Kind
+    mask: str | None
+    filled: str | None = None
     outside: list[str]
     max_length: int
     padding_sides: list[Literal["left", "right"]]
@@ -103,40 +109,47 @@ def require(backend: Backend) -> None:
         )  # fmt: skip
 
 
-def inputs_of(side: SideEncoder) -> Sequence[str]:
-    """What the encoder reads, by the tokenizer's names."""
-    return tuple(side.tokenizer.model_input_names)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is exported: `module` has the weights, `compute` makes `output` of `inputs` with them. `widest`: columns
+    that a batch may have.
+    """
+
+    folder: Path
+    module: Any
+    compute: Callable[[Features], Features]
+    inputs: Sequence[str]
+    output: str
+    widest: int
 
 
-def export_rows(side: SideEncoder, file: Path, quantised: Quantised | None) -> None:
-    """Writes the graph from token IDs, masks and segments to rows, whole or not at all.
+def export_graph(source: Source, file: Path, quantised: Quantised | None) -> None:
+    """Writes the graph from token IDs, masks and segments to the output, whole or not at all.
 
     `int8`: the weights of matrix products in 8 bits, blocks of 32 sharing a scale; activations stay float32, so that a
-    text's rows do not depend on its company. Raises Stopped where the exporter cannot.
+    text's output does not depend on its company. Raises Stopped where the exporter cannot.
     """
     import torch
 
-    names = inputs_of(side)
-
-    class Rows(torch.nn.Module):
-        def __init__(self, inner: Any) -> None:
+    class Whole(torch.nn.Module):
+        def __init__(self) -> None:
             super().__init__()
-            self.inner = inner
+            self.inner = source.module
 
         def forward(self, *arguments: Any) -> Any:
-            return self.inner(dict(zip(names, arguments, strict=True)))[ROWS]
+            return source.compute(dict(zip(source.inputs, arguments, strict=True)))[source.output]
 
-    batch, width = torch.export.Dim("batch"), torch.export.Dim("width", max=side.widest)
-    shape = (2, min(8, side.widest))
-    example = tuple(torch.ones(shape, dtype=torch.long) for _ in names)
+    batch, width = torch.export.Dim("batch"), torch.export.Dim("width", max=source.widest)
+    shape = (2, min(8, source.widest))
+    example = tuple(torch.ones(shape, dtype=torch.long) for _ in source.inputs)
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".part")
     try:
         with _quiet():
             program = torch.onnx.export(
-                Rows(side.modules[0]).eval(), example, dynamo=True, verbose=False, opset_version=OPSET,
-                dynamic_shapes=(tuple({0: batch, 1: width} for _ in names),), input_names=list(names),
-                output_names=[ROWS],
+                Whole().eval(), example, dynamo=True, verbose=False, opset_version=OPSET,
+                dynamic_shapes=(tuple({0: batch, 1: width} for _ in source.inputs),), input_names=list(source.inputs),
+                output_names=[source.output],
             )  # fmt: skip
         if program is None:
             raise RuntimeError("the exporter gave nothing")
@@ -147,7 +160,7 @@ def export_rows(side: SideEncoder, file: Path, quantised: Quantised | None) -> N
     except Exception as error:
         beside.unlink(missing_ok=True)
         raise Stopped(
-            f"model {side.folder}", found=f"it cannot be exported ({said(error)})", expected="an ONNX graph",
+            f"model {source.folder}", found=f"it cannot be exported ({said(error)})", expected="an ONNX graph",
             mend='Run it with [runtime] backend = "torch".',
         ) from error  # fmt: skip
     beside.replace(file)

@@ -3,7 +3,7 @@
 Their numbers become labels, tags or an answer in `head_output`; here they are as the model gives them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,11 +53,14 @@ class Loaded(NamedTuple):
 
 class HeadModel:
     """A loaded head. Of a sample are kept its numbers: [1, c], or of a head on every row [r, c] of its r tokens,
-    without padding. `max_length` in tokens of all that is read at once, special ones included.
+    without padding. `max_length` in tokens of all that is read at once, special ones included. `core`: what makes the
+    `numbers` of a batch. `paired`: whether two texts are read at once.
     """
 
     side = "text"
     batch_tokens: int | None = None
+    wake: Callable[[], None] | None = None
+    """Puts the weights in, where they aren't there yet."""
 
     def __init__(self, loaded: Loaded, *, folder: Path, tower: Tower, width: int, keys: Keys) -> None:
         self.model, self.tokenizer, self.folder, self.keys = loaded.model, loaded.tokenizer, folder, keys
@@ -65,7 +68,9 @@ class HeadModel:
         self.window, self.width = tower.input.window, width
         self.max_length = tower.input.max_length if self.window is None else self.window.size
         self.widest = positions(loaded.model.config)
-        self._cut, self._family = tower.input.truncation, tower.readout.family
+        self._cut, self.family = tower.input.truncation, tower.readout.family
+        self.paired = tower.input.template != "single"
+        self.core = self._computed
 
     def digest(self, sample: Sample) -> str:
         """SHA-256 of what is read, the parts apart."""
@@ -85,7 +90,7 @@ class HeadModel:
     def layouts(self, samples: Sequence[Sample]) -> list[Layout]:
         """What the tokens of samples stand for, as they are cut; of a span's sample, those of each of its windows."""
         every = [each.layout for each in self._read(samples)]
-        if self._family != "span-head":
+        if self.family != "span-head":
             return every
         apart = zip(every, (self._windows(*each) for each in zip(samples, every, strict=True)), strict=True)
         return [part for layout, windows in apart for part in _laid_out(layout, windows)]
@@ -98,7 +103,7 @@ class HeadModel:
         windows = tokens.windows
         if windows is None or len(pieces) == 1:
             return pieces[0]
-        if self._family != "token-head":
+        if self.family != "token-head":
             return Piece(np.concatenate([piece.values for piece in pieces]))
         policy: Owner = "largest-context"
         if self.window is not None and self.window.owner is not None:
@@ -111,32 +116,37 @@ class HeadModel:
         return Piece(np.concatenate([first[: windows.head], own, last[len(last) - windows.tail :]]))
 
     def column_count(self, tokens: Tokens) -> int:
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
-    def rows(self, tokens: Sequence[Tokens], width: int) -> Features:
-        """The whole forward pass: `numbers` [n, c], or [n, width, c] of a head on every row."""
+    def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:
+        """The whole forward pass: `numbers` [n, c], or [n, width, c] of a head on every row, beside what was given."""
         import torch
 
-        given = padded(self.tokenizer, tokens, width, None, self.model.device)
-        choices = self._family == "choice-head"
+        given = padded(self.tokenizer, tokens, width, padding_side, self.model.device)
         with torch.inference_mode():
-            # One choice at a time: how many there are, and of what lengths, must not change what one is worth.
-            output = self.model(**({key: each[:, None] for key, each in given.items()} if choices else given))
-        if self._family == "span-head":
-            numbers = torch.stack([output.start_logits, output.end_logits], dim=-1)
-        else:
-            numbers = output.logits
-        return {"numbers": numbers, "attention_mask": given["attention_mask"]}
+            return self.core(given)
+
+    def _computed(self, given: Features) -> Features:
+        import torch
+
+        choices = self.family == "choice-head"
+        # One choice at a time: how many there are, and of what lengths, must not change what one is worth.
+        output = self.model(**({key: each[:, None] for key, each in given.items()} if choices else given))
+        if self.family == "span-head":
+            return {**given, "numbers": torch.stack([output.start_logits, output.end_logits], dim=-1)}
+        return {**given, "numbers": output.logits}
 
     def read_out(self, features: Features, excluded: int = 0) -> list[Piece]:
         numbers: NDArray[np.float32] = features["numbers"].float().cpu().numpy()
-        if self._family not in OF_ROWS:
+        if self.family not in OF_ROWS:
             return [Piece(row[None]) for row in numbers]
         attended = (features["attention_mask"] == 1).cpu().numpy()
         return [Piece(rows[mask]) for rows, mask in zip(numbers, attended, strict=True)]
 
     def blank(self) -> Piece:
-        rows = 0 if self._family in OF_ROWS else 1
+        rows = 0 if self.family in OF_ROWS else 1
         return Piece(np.full((rows, self.width), np.nan, dtype=np.float32))
 
     def fault(self, piece: Piece) -> str | None:

@@ -12,7 +12,6 @@ from harness.candidate.batch import Tokens, Windows
 from harness.candidate.encoder import Encoder
 from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.reference import refused, token_ids
-from harness.candidate.runtime import device
 from harness.candidate.side import FILLED, OWNED, SIDES, Features, Piece, Side, SideEncoder
 from harness.candidate.window import room_for_windows
 from harness.errors import Misconfigured
@@ -182,7 +181,8 @@ def _own_rows(release: Release) -> Any:
 
     words = release.manifest.meaning.towers["document"].rows.skipped.get("document", [])
     modules = [plain[0], MultiVectorMask(list(words)), Normalize(module_input_name="token_embeddings")]
-    return MultiVectorEncoder(modules=modules, device=device(), similarity_fn_name="maxsim").float().eval()
+    on = str(next(plain.parameters()).device)
+    return MultiVectorEncoder(modules=modules, device=on, similarity_fn_name="maxsim").float().eval()
 
 
 def _hold(release: Release, side: Side, tower: Tower, model: Any) -> None:

@@ -8,6 +8,7 @@ from harness.candidate.batch import BATCHES
 from harness.candidate.export import graphs
 from harness.candidate.runtime import device, go_offline, go_quiet, one_row_at_a_time, runtime, said
 from harness.candidate.side import SIDES, Keys, Side
+from harness.candidate.skeleton import is_bare
 from harness.errors import Misconfigured, NotAdmitted, Stopped
 from harness.identity import Json, digest
 from harness.release.field import sides_of
@@ -49,7 +50,7 @@ def positions(config: Any) -> int:
 
 def keys(release: Release, side: Side | Literal["pair", "text"], prompt: str) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included."""
-    return keys_on(runs_on(release), release.manifest.meaning, side, prompt)
+    return keys_on(runs_on(_reader(release, side)), release.manifest.meaning, side, prompt)
 
 
 def pass_key(release: Release, side: Side | Literal["pair", "text"]) -> str:
@@ -58,10 +59,18 @@ def pass_key(release: Release, side: Side | Literal["pair", "text"]) -> str:
     return found.vector if release.definition.interaction in WHOLE_PASS else found.rows
 
 
+def _reader(release: Release, side: Side | Literal["pair", "text"]) -> Release:
+    """Whose model reads a side: of a pair the member's."""
+    return release.encoder_of(side) if side == "query" or side == "document" else release
+
+
 def runs_on(release: Release) -> Mapping[str, Json]:
-    """What a live release runs on, the graphs of another backend than torch among it."""
+    """What a live release runs on, the graphs of another backend than torch among it; those of a pair by side."""
     found = runtime(release.backend)
-    return found if release.backend is None else {**found, "graphs": graphs(release.folder)}
+    if release.backend is not None:
+        return {**found, "graphs": graphs(release.folder)}
+    apart = {role: dict(runs_on(each)) for role, each in release.members.items() if each.backend is not None}
+    return {**found, **apart}
 
 
 def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: str) -> Keys:
@@ -107,7 +116,7 @@ def _loaded(folder: str, library_class: str) -> Any:
     go_quiet()
     model = getattr(sentence_transformers, library_class)(
         folder,
-        device=device(),
+        device="meta" if is_bare() else device(),
         local_files_only=True,
         trust_remote_code=False,
         model_kwargs={"dtype": torch.float32, "use_safetensors": True},

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from harness.candidate.encoder import Encoder
 from harness.candidate.late_parity import late_parity
-from harness.candidate.load import load_to_run
+from harness.candidate.load import load_proven
 from harness.candidate.parity import Parity, parity
 from harness.candidate.probe import Probe, probe_texts, probes
 from harness.candidate.side import SIDES, Side
@@ -53,7 +53,7 @@ def proofs(release: Release, encoder: Encoder) -> Iterator[Parity | Probe]:
         yield joined
     few = {name: texts[name] for name in ALSO}
     for suite, prompts in suites_apart(release).items():
-        shown = proof(load_to_run(release, prompts), manifest, few, suite=suite, members=members)
+        shown = proof(load_proven(release, prompts), manifest, few, suite=suite, members=members)
         yield replace(shown, name=f"{shown.name}: prompts on {suite}")
     yield from probes(encoder, manifest)
 

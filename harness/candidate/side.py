@@ -130,7 +130,7 @@ class SideEncoder(ABC):
     `widest`: columns that a batch may have, for padding may pass the maximum length, but not the model's positions.
     `batch_tokens`: padded tokens that a batch may have, where its rows are so wide that the usual number would be
     too many. `task` is handed to modules that ask for it. `window`: how a longer text is read, None where it is
-    cut.
+    cut. `wake`: puts the weights in, where they aren't there yet.
     """
 
     def __init__(
@@ -153,6 +153,7 @@ class SideEncoder(ABC):
         self.prompt, self.width, self.max_length, self.keys = prompt, width, max_length, keys
         self.side, self.widest, self.batch_tokens = side, widest, batch_tokens
         self._task, self.window = task, window
+        self.wake: Callable[[], None] | None = None
         if window is not None:
             self.max_length = window.size
         go_without_advice(tokenizer)
@@ -229,7 +230,9 @@ class SideEncoder(ABC):
         return found
 
     def column_count(self, tokens: Tokens) -> int:
-        """Columns of a padded text."""
+        """Columns of a padded text, which is asked only of what is computed now."""
+        if self.wake is not None:
+            self.wake()
         return width_of(len(tokens), self.widest)
 
     def rows(self, tokens: Sequence[Tokens], width: int, padding_side: str | None = None) -> Features:

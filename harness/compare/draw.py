@@ -13,6 +13,9 @@ import numpy as np
 
 from harness.compare.group import CELLS, Additive, ByGroup, Floats
 
+DRAWN = 1 << 24
+"""Drawn values held at once: 128 MB."""
+
 
 class Draws(Protocol):
     """Blocks [b, n_groups] that together hold `draws` rows."""

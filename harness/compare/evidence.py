@@ -7,7 +7,7 @@ from scipy import special
 
 from harness.compare.group import Codes
 from harness.compare.interval import Interval, clopper_pearson, largest_share, no_spread
-from harness.compare.statistic import AnyStatistic, Paired, as_mean
+from harness.compare.statistic import AnyStatistic, Paired, as_mean, expanded
 
 FEW_CHANGED_GROUPS = 10
 
@@ -79,12 +79,23 @@ def standard_error(statistic: AnyStatistic, groups: Codes) -> float:
     g = len(by_group.present)
     if g < 2:
         return float("nan")
-    mean = as_mean(statistic)
+    mean = as_mean(statistic) or expanded(statistic)
     if mean:
         total, size = mean.by_group(groups, int(groups.max()) + 1).columns[by_group.present].T
         residual = total - total.sum() / size.sum() * size
         return float(np.sqrt(g / (g - 1) * (residual**2).sum()) / size.sum())
-    left_out = by_group.leave_one_out()
+    return jackknife_error(statistic, groups)
+
+
+def jackknife_error(statistic: AnyStatistic, groups: Codes) -> float:
+    """The standard error by leaving out one group at a time, of any form. NaN for one group.
+
+    Source: Tukey (1958).
+    """
+    left_out = statistic.by_group(groups, int(groups.max()) + 1).leave_one_out()
+    g = len(left_out)
+    if g < 2:
+        return float("nan")
     return float(np.sqrt((g - 1) / g * ((left_out - left_out.mean()) ** 2).sum()))
 
 

@@ -40,11 +40,15 @@ class ByGroup(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Additive:
-    """What groups bring adds up: columns [g, m] on a grid, and `finish` [b, m] → [b] of their weighted sums."""
+    """What groups bring adds up: columns [g, m] on a grid, and `finish` [b, m] → [b] of their weighted sums.
+
+    `remark`: what an interval found from it must say of it.
+    """
 
     columns: Floats
     finish: Callable[[Floats], Floats]
     present: Codes
+    remark: str = ""
 
     def of(self, counts: Floats) -> Floats:
         return self.finish(counts @ self.columns)
@@ -76,6 +80,13 @@ class Expanded:
         rows = max(1, CELLS // len(self.groups))
         blocks = [self.present[start : start + rows] for start in range(0, len(self.present), rows)]
         return np.concatenate([self.per_case((self.groups != left[:, None]).astype(np.float64)) for left in blocks])
+
+
+def mean_by_group(values: Floats, groups: Codes, n_groups: int, remark: str = "") -> Additive:
+    """The mean of values [n] by group: a ratio of two sums."""
+    present = groups_present(groups, len(values), n_groups)
+    rows = np.stack([values, np.ones(len(values))], axis=1)
+    return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), ratio, present, remark)
 
 
 def on_grid(values: Floats, terms: int) -> Floats:

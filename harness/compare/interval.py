@@ -1,20 +1,20 @@
 """Intervals: the bootstrap over whole groups, and exact ones for rates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy import special
 
-from harness.compare.draw import Resample, over_draws
-from harness.compare.group import ByGroup, Codes, Floats
+from harness.compare.draw import DRAWN, Resample, over_draws
+from harness.compare.group import Additive, ByGroup, Codes, Floats
 from harness.compare.statistic import AnyStatistic, Grouped, as_mean
 
 Method: TypeAlias = Literal["bca", "percentile"]
 
-DRAWN = 1 << 24
-"""Drawn values held at once: 128 MB."""
+BROUGHT = 1 << 25
+"""Numbers that groups bring to statistics, held at once: 256 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,26 @@ def bootstrap_many(
     Source: Efron (1987), Better bootstrap confidence intervals, with groups in the place of observations.
     """
     intervals = []
-    at_once = max(1, DRAWN // resample.draws)
-    for start in range(0, len(members), at_once):
-        chunk = members[start : start + at_once]
-        by_group = [member.statistic.by_group(member.groups, resample.n_groups) for member in chunk]
+    for by_group in _at_once(members, resample):
         drawn = over_draws(by_group, resample)
         intervals += [_from_draws(row, one, method, level) for row, one in zip(drawn, by_group, strict=True)]
     return intervals
+
+
+def _at_once(members: Sequence[Grouped], resample: Resample) -> Iterator[list[ByGroup]]:
+    """Members by group, so many at a time as memory allows: what they bring, and what is drawn of them."""
+    chunk: list[ByGroup] = []
+    brought = 0
+    for member in members:
+        one = member.statistic.by_group(member.groups, resample.n_groups)
+        size = one.columns.size if isinstance(one, Additive) else 0
+        if chunk and (brought + size > BROUGHT or (len(chunk) + 1) * resample.draws > DRAWN):
+            yield chunk
+            chunk, brought = [], 0
+        chunk.append(one)
+        brought += size
+    if chunk:
+        yield chunk
 
 
 def side_intervals(
@@ -152,6 +165,8 @@ def _from_draws(drawn: Floats, statistic: ByGroup, method: Method, level: float)
             name = f"percentile (BCa undefined: {corrected})"
         else:
             tails = corrected
+    if isinstance(statistic, Additive) and statistic.remark:
+        name = f"{name}, {statistic.remark}"
     low, high = np.quantile(defined, tails)
     return Interval(float(low), float(high), name + note, len(drawn))
 

@@ -1,13 +1,31 @@
 """Correlations and orderings: the rank form, of one column or as the mean over classes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.compare.forecast import WeightedForecast
-from harness.compare.group import Bools, Codes, Expanded, Floats, groups_present, ratio, refuse_unusable
+from harness.compare.group import (
+    Additive,
+    Bools,
+    Codes,
+    Expanded,
+    Floats,
+    groups_present,
+    mean_by_group,
+    ratio,
+    refuse_unusable,
+)
+from harness.compare.influence import (
+    auroc_influence,
+    average_precision_influence,
+    kendall,
+    kendall_influence,
+    pearson_influence,
+    spearman_influence,
+)
 from harness.compare.rank import (
     exchanged_auroc,
     exchanged_average_precision,
@@ -23,18 +41,25 @@ from harness.compare.rank import (
 from harness.errors import Misconfigured, Unpairable
 from harness.output.contribution import RankKind
 
+FIRST_ORDER = "to first order"
+"""What intervals of expanded rank statistics say of themselves."""
+
 
 class _Asked(NamedTuple):
+    """`most`: cases, times columns, up to which draws ask the statistic itself; beyond, its expansion."""
+
     weighted: Callable[[Floats, Floats, Floats], Floats]
     exchanged: Callable[[Floats, Floats, Floats, Bools], Floats]
+    influence: Callable[[Floats, Floats], Floats]
+    most: int = 10_000
 
 
 RANKS: dict[RankKind, _Asked] = {
-    "pearson": _Asked(weighted_pearson, exchanged_pearson),
-    "spearman": _Asked(weighted_spearman, exchanged_spearman),
-    "kendall": _Asked(weighted_kendall, exchanged_kendall),
-    "auroc": _Asked(weighted_auroc, exchanged_auroc),
-    "average_precision": _Asked(weighted_average_precision, exchanged_average_precision),
+    "pearson": _Asked(weighted_pearson, exchanged_pearson, pearson_influence),
+    "spearman": _Asked(weighted_spearman, exchanged_spearman, spearman_influence),
+    "kendall": _Asked(weighted_kendall, exchanged_kendall, kendall_influence, most=2_000),
+    "auroc": _Asked(weighted_auroc, exchanged_auroc, auroc_influence),
+    "average_precision": _Asked(weighted_average_precision, exchanged_average_precision, average_precision_influence),
 }
 
 
@@ -49,6 +74,8 @@ class WeightedRank:
     x: Floats
     y: Floats
     kind: RankKind
+    _value: float | None = field(default=None, init=False, repr=False)
+    _pseudo: Floats | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         refuse_unusable(self.kind, self.x)
@@ -72,16 +99,39 @@ class WeightedRank:
     def n_cases(self) -> int:
         return len(self.x)
 
+    @property
+    def large(self) -> bool:
+        """Whether there are too many cases to ask the statistic itself in every draw."""
+        return self.n_cases > RANKS[self.kind].most
+
     def value(self) -> float:
-        return float(self.of(np.ones((1, self.n_cases)))[0])
+        """Computed once: of many cases it is a sort."""
+        if self._value is None:
+            many = self.kind == "kendall" and self.large
+            value = kendall(self.x, self.y) if many else float(self.of(np.ones((1, self.n_cases)))[0])
+            object.__setattr__(self, "_value", value)
+            return value
+        return self._value
 
     def of(self, weights: Floats) -> Floats:
         return RANKS[self.kind].weighted(self.x, self.y, weights)
 
+    def influence(self) -> Floats:
+        """[n], what each case does to the statistic: see `influence.py`."""
+        return RANKS[self.kind].influence(self.x, self.y)
+
+    def pseudo_values(self) -> Floats:
+        """[n], the statistic and what each case does to it; their mean is the statistic. Computed once."""
+        if self._pseudo is None:
+            object.__setattr__(self, "_pseudo", self.value() + self.influence())
+        return self._pseudo  # type: ignore[return-value]  # just set
+
     def take(self, index: Codes | Bools) -> "WeightedRank":
         return WeightedRank(self.x[index], self.y[index], self.kind)
 
-    def by_group(self, groups: Codes, n_groups: int) -> Expanded:
+    def by_group(self, groups: Codes, n_groups: int) -> Additive | Expanded:
+        if self.large and not np.isnan(self.value()):
+            return mean_by_group(self.pseudo_values(), groups, n_groups, FIRST_ORDER)
         return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
 
     def differs(self, other: "WeightedRank") -> Bools:
@@ -100,6 +150,7 @@ class RankMean:
     """
 
     columns: tuple["WeightedRank | WeightedForecast", ...]
+    _pseudo: Floats | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         sizes = sorted({column.n_cases for column in self.columns})
@@ -115,8 +166,27 @@ class RankMean:
     def n_cases(self) -> int:
         return self.columns[0].n_cases
 
+    @property
+    def large(self) -> bool:
+        """Whether there are too many cases to ask the statistic itself in every draw."""
+        kinds = [column.kind for column in self.columns if isinstance(column, WeightedRank)]
+        return len(kinds) == len(self.columns) and self.n_cases * len(kinds) > RANKS[kinds[0]].most
+
     def value(self) -> float:
-        return float(self.of(np.ones((1, self.n_cases)))[0])
+        return float(_mean_of_defined([np.array([column.value()]) for column in self.columns])[0])
+
+    def influence(self) -> Floats:
+        """[n], the mean over those columns that are defined; NaN where none is."""
+        every = [column.influence() for column in self.columns if isinstance(column, WeightedRank)]
+        own = [each for each in every if not np.isnan(each[0])]
+        # Sorted first, so that no order of classes changes a bit.
+        return np.asarray(np.sort(own, axis=0).sum(axis=0) / len(own)) if own else np.full(self.n_cases, np.nan)
+
+    def pseudo_values(self) -> Floats:
+        """[n], the mean and what each case does to it. Computed once."""
+        if self._pseudo is None:
+            object.__setattr__(self, "_pseudo", self.value() + self.influence())
+        return self._pseudo  # type: ignore[return-value]  # just set
 
     def of(self, weights: Floats) -> Floats:
         return _mean_of_defined([column.of(weights) for column in self.columns])
@@ -124,7 +194,9 @@ class RankMean:
     def take(self, index: Codes | Bools) -> "RankMean":
         return RankMean(tuple(column.take(index) for column in self.columns))
 
-    def by_group(self, groups: Codes, n_groups: int) -> Expanded:
+    def by_group(self, groups: Codes, n_groups: int) -> Additive | Expanded:
+        if self.large and not np.isnan(self.value()):
+            return mean_by_group(self.pseudo_values(), groups, n_groups, FIRST_ORDER)
         return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
 
     def differs(self, other: "RankMean") -> Bools:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from harness.compare.draw import SignFlips, over_draws
+from harness.compare.draw import DRAWN, SignFlips, over_draws
 from harness.compare.group import Additive, ByGroup, Codes, Expanded, Floats, group_sums, groups_present, on_grid
-from harness.compare.statistic import Grouped, Mean, Paired, as_mean
+from harness.compare.statistic import Grouped, Mean, Paired, as_mean, expanded
 from harness.errors import Misconfigured
 
 
@@ -44,7 +44,9 @@ def label_swap(
 def worse_p(
     members: Sequence[Grouped], *, flips: SignFlips, higher_is_better: Sequence[bool], margin: float = 0.0
 ) -> Floats:
-    """p [m] of a family under the same draws: `sign_flip` for means, `label_swap` for every other form."""
+    """p [m] of a family under the same draws: `sign_flip` for means, `label_swap` for every other form; of rank
+    statistics of very many cases `sign_flip` of their pseudo-values.
+    """
     asked, margins = [], []
     for member, higher in zip(members, higher_is_better, strict=True):
         if not isinstance(member.statistic, Paired):
@@ -54,7 +56,8 @@ def worse_p(
                 expected="a pair of candidate and parent",
                 mend="Pair both sides' statistics first.",
             )
-        mean, sign = as_mean(member.statistic), 1.0 if higher else -1.0
+        # Of very many cases' ranks, the pseudo-values are exchanged in sign: no draw sorts all cases anew.
+        mean, sign = as_mean(member.statistic) or expanded(member.statistic), 1.0 if higher else -1.0
         if mean:
             asked.append(_flips(sign * mean.values + margin, member.groups, flips.n_groups))
             margins.append(0.0)
@@ -110,12 +113,14 @@ def _swaps(paired: Paired, groups: Codes, n_groups: int, sign: float) -> ByGroup
 
 
 def _share_as_bad(asked: Sequence[ByGroup], margins: Sequence[float], flips: SignFlips) -> Floats:
-    drawn = over_draws(asked, flips)
     p = np.empty(len(asked))
-    for i, (statistic, margin) in enumerate(zip(asked, margins, strict=True)):
-        threshold = statistic.whole() + margin
-        if np.isfinite(threshold):
-            threshold += 1e-9 * max(1e-3, abs(threshold))  # equal but for rounding is as bad
-        as_bad = np.count_nonzero(~(drawn[i] > threshold))
-        p[i] = np.nan if np.isnan(threshold) else (1 + as_bad) / (1 + flips.draws)
+    at_once = max(1, DRAWN // flips.draws)
+    for start in range(0, len(asked), at_once):
+        some = asked[start : start + at_once]
+        for i, (statistic, row) in enumerate(zip(some, over_draws(some, flips), strict=True), start):
+            threshold = statistic.whole() + margins[i]
+            if np.isfinite(threshold):
+                threshold += 1e-9 * max(1e-3, abs(threshold))  # equal but for rounding is as bad
+            as_bad = np.count_nonzero(~(row > threshold))
+            p[i] = np.nan if np.isnan(threshold) else (1 + as_bad) / (1 + flips.draws)
     return p

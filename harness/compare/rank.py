@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from harness.compare.group import CELLS, Bools, Codes, Floats
 
@@ -141,12 +140,12 @@ def exchanged_spearman(x: Floats, other: Floats, y: Floats, mask: Bools) -> Floa
 
     The two sides exchange their ranks, not their values: a cosine and a logit share no scale.
     """
-    return _correlation(rankdata(_exchanged_ranks(x, other, mask), axis=1), rankdata(y))
+    return _correlation(_ranks(_exchanged_ranks(x, other, mask)), _ranks(y))
 
 
 def exchanged_auroc(x: Floats, other: Floats, y: Floats, mask: Bools) -> Floats:
     """AUROC [b] of x after masked cases [b, n] took the other side's x, by rank as in Spearman."""
-    ranks = rankdata(_exchanged_ranks(x, other, mask), axis=1)
+    ranks = _ranks(_exchanged_ranks(x, other, mask))
     n_positive = y.sum()
     pairs = n_positive * (len(y) - n_positive)
     wins = (ranks * y).sum(axis=1) - n_positive * (n_positive + 1) / 2
@@ -168,7 +167,7 @@ def exchanged_average_precision(x: Floats, other: Floats, y: Floats, mask: Bools
 
 def exchanged_kendall(x: Floats, other: Floats, y: Floats, mask: Bools) -> Floats:
     """Kendall's tau-b [b] of x after masked cases [b, n] took the other side's x, by rank as in Spearman."""
-    ranks = rankdata(x), rankdata(other)
+    ranks = _ranks(x), _ranks(other)
     sides = (~mask).astype(np.float64), mask.astype(np.float64)
     agree, tied = np.zeros(len(mask)), np.zeros(len(mask))
     rows = max(1, CELLS // len(y))
@@ -184,8 +183,16 @@ def exchanged_kendall(x: Floats, other: Floats, y: Floats, mask: Bools) -> Float
     return np.asarray(agree / np.sqrt(np.where(apart > 0, apart, np.nan)))
 
 
+def _ranks(values: Floats) -> Floats:
+    """Ranks from 1 on along the last axis, of equal values their mean."""
+    # Half a second to import, which most runs never need.
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=-1))
+
+
 def _exchanged_ranks(x: Floats, other: Floats, mask: Bools) -> Floats:
-    return np.asarray(np.where(mask, rankdata(other), rankdata(x)))
+    return np.asarray(np.where(mask, _ranks(other), _ranks(x)))
 
 
 def _correlation(x: Floats, y: Floats) -> Floats:

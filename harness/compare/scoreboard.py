@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +19,8 @@ from harness.output.contribution import Contribution
 from harness.output.value import Status
 
 ALL = "all"
+WIDE, ROWS = 64, 4096
+"""Numbers a case up to which a group is told from others by all of them, beyond by their digest; cases at a time."""
 Bounds: TypeAlias = Mapping[str, tuple[float, float]]
 
 
@@ -93,9 +96,9 @@ def scoreboard(
     """Cells by (slice, metric), slices outermost. `bounds`: the least and the greatest value of metrics that are not
     within 0 and 1. Raises Unpairable where a side lacks a promotion case.
     """
-    sides = [_in_order(population, side, list(candidate)) for side in (candidate, parent) if side]
+    sides = [in_order(population, side, list(candidate)) for side in (candidate, parent) if side]
     keys = [(name, metric) for name in population.slices for metric in candidate]
-    population = replace(population, groups=_by_content(population, sides))
+    population = replace(population, groups=by_content(population, sides))
     summaries = [_summaries(population, side, keys, resample, method, level, bounds or {}) for side in sides]
     pairs = {key: _pair(population, [side[key[1]] for side in sides], key[0]) for key in keys} if parent else {}
     some = {key: pair for key, pair in pairs.items() if pair}
@@ -118,25 +121,27 @@ def scoreboard(
     return cells
 
 
-def _by_content(population: Population, sides: Sequence[Mapping[str, Contribution]]) -> Codes:
+def by_content(population: Population, sides: Sequence[Mapping[str, Contribution]]) -> Codes:
     """Group codes [n] in an order of what the groups hold: neither the order of cases nor any name moves a draw.
 
     Groups that hold the same may change places: whichever is drawn, the sample is the same.
     """
     held = [brought(found) for side in sides for found in side.values()]
-    cases = np.hstack([*held, *(members[:, None] for members in population.slices.values())]).astype(np.float64)
+    held += [members[:, None].astype(np.float64) for members in population.slices.values()]
+    wide = sum(each.shape[1] for each in held) > WIDE
     contents: dict[int, list[bytes]] = {}
-    for code, row in zip(population.groups.tolist(), cases, strict=True):
-        contents.setdefault(code, []).append(row.tobytes())
+    for start in range(0, len(population.groups), ROWS):
+        cases = np.hstack([each[start : start + ROWS] for each in held], dtype=np.float64)
+        for code, row in zip(population.groups[start : start + ROWS].tolist(), cases, strict=True):
+            whole = row.tobytes()
+            contents.setdefault(code, []).append(blake2b(whole, digest_size=16).digest() if wide else whole)
     order = sorted(contents, key=lambda code: (len(contents[code]), sorted(contents[code])))
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
     return place[population.groups]
 
 
-def _in_order(
-    population: Population, side: Mapping[str, Contribution], names: Sequence[str]
-) -> dict[str, Contribution]:
+def in_order(population: Population, side: Mapping[str, Contribution], names: Sequence[str]) -> dict[str, Contribution]:
     """Every metric in the population's order. Metrics measured over the same cases are joined once."""
     joined: dict[int, NDArray[np.intp]] = {}
     found = {}

@@ -20,11 +20,12 @@ from harness.compare.group import (
     Floats,
     group_sums,
     groups_present,
+    mean_by_group,
     on_grid,
     ratio,
     refuse_unusable,
 )
-from harness.compare.ordering import RankMean, WeightedRank
+from harness.compare.ordering import FIRST_ORDER, RankMean, WeightedRank
 from harness.errors import Unpairable
 
 
@@ -70,9 +71,7 @@ class Mean:
         return Mean(self.values[index])
 
     def by_group(self, groups: Codes, n_groups: int) -> Additive:
-        present = groups_present(groups, self.n_cases, n_groups)
-        rows = np.stack([self.values, np.ones(self.n_cases)], axis=1)
-        return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), ratio, present)
+        return mean_by_group(self.values, groups, n_groups)
 
     def differs(self, other: "Mean") -> Bools:
         return np.asarray(self.values != other.values)
@@ -166,6 +165,9 @@ class Paired:
             return mean.by_group(groups, n_groups)
         if isinstance(self.candidate, Finish) and isinstance(self.parent, Finish):
             return _finished_delta(self.candidate, self.parent).by_group(groups, n_groups)
+        many = expanded(self)
+        if many:
+            return mean_by_group(many.values, groups, n_groups, FIRST_ORDER)
         return Expanded(self.delta, groups, groups_present(groups, self.n_cases, n_groups))
 
     def differs(self) -> Bools:
@@ -203,6 +205,19 @@ def as_mean(statistic: AnyStatistic) -> Mean | None:
         if isinstance(candidate, Mean) and isinstance(parent, Mean):
             return Mean(candidate.values - parent.values)
     return None
+
+
+def expanded(statistic: AnyStatistic) -> Mean | None:
+    """A rank statistic of very many cases as the mean of its pseudo-values: its expansion to first order in the
+    weights of the cases. None of any other.
+    """
+    if isinstance(statistic, Paired):
+        candidate, parent = expanded(statistic.candidate), expanded(statistic.parent)
+        return Mean(candidate.values - parent.values) if candidate and parent else None
+    if not isinstance(statistic, WeightedRank | RankMean) or not statistic.large:
+        return None
+    values = statistic.pseudo_values()
+    return None if np.isnan(values[0]) else Mean(values)
 
 
 def _finished_delta(candidate: Finish, parent: Finish) -> Finish:

@@ -53,7 +53,13 @@ def place(path: Path, *keys: Key) -> str:
 
 def nearest(word: str, known: Sequence[str]) -> str | None:
     """The known word that a misspelt one most likely means."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    lower = {each.lower(): each for each in known}
+    return (
+        close[0]
+        if close
+        else next((lower[each] for each in difflib.get_close_matches(word.lower(), lower, n=1, cutoff=0.6)), None)
+    )
 
 
 def _text(path: Path) -> str:
@@ -154,8 +160,10 @@ def _line(text: str, keys: Sequence[Key]) -> int:
     """Line of the longest written prefix of `keys`, from 1."""
     best, found = 0, 1
     for entry, line in _entries(text):
-        if len(entry) > best and entry == tuple(keys[: len(entry)]):
-            best, found = len(entry), line
+        shared = min(len(entry), len(keys))
+        # An entry below the keys shows where they begin, as [[x]] does of a table x that was meant to be one.
+        if shared > best and entry[:shared] == tuple(keys[:shared]):
+            best, found = shared, line
     return found
 
 

@@ -1,6 +1,6 @@
 """From evidence to outcomes: one result a rule, and the decision that follows from them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from harness.compare.draw import SignFlips
 from harness.compare.evidence import degenerate, mde
 from harness.compare.family import benjamini_hochberg, holm
+from harness.compare.group import Floats
 from harness.compare.randomisation import worse_p
 from harness.compare.scoreboard import ALL, Cell, Population
 from harness.compare.statistic import Grouped
@@ -27,6 +28,21 @@ def judge(
 
     Without a parent only floors and invariants are judged.
     """
+    flips = SignFlips.draw(len(np.unique(population.groups)), policy.uncertainty.draws, rng)
+    return judge_many(policy, population, [cells], [flags], flips)[0]
+
+
+def judge_many(
+    policy: Policy, population: Population, boards: Sequence[Cells], flags: Sequence[Flags], flips: SignFlips
+) -> list[list[RuleResult]]:
+    """What `judge` says of each of several comparisons of the same cases, under the same flips."""
+    p = _guard_p(policy, boards, flips)
+    return [
+        _judged(policy, population, cells, counted, row) for cells, counted, row in zip(boards, flags, p, strict=True)
+    ]
+
+
+def _judged(policy: Policy, population: Population, cells: Cells, flags: Flags, p: Floats) -> list[RuleResult]:
     results = []
     for rule in policy.rules:
         if rule.kind == "invariant":
@@ -36,7 +52,7 @@ def judge(
         elif cells[rule.slice, rule.metric].parent is not None:
             results.append(_judged_gap(_no_worse(rule, cells[rule.slice, rule.metric], policy), cells, policy))
     if policy.members and cells[policy.members[0]].parent is not None:
-        results += [_judged_gap(result, cells, policy) for result in _guards(policy, population, cells, rng)]
+        results += [_judged_gap(result, cells, policy) for result in _guards(policy, cells, p)]
     return results + _always(policy, population, flags)
 
 
@@ -140,16 +156,22 @@ def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     return replace(result, outcome=Outcome.UNDECIDED, reason=f"{seen} holds {bound:g}")
 
 
-def _guards(policy: Policy, population: Population, cells: Cells, rng: np.random.Generator) -> list[RuleResult]:
+def _guard_p(policy: Policy, boards: Sequence[Cells], flips: SignFlips) -> Floats:
+    """p [boards, guards]; NaN of a guard without a pair of cases."""
+    margin = policy.guards.margin if policy.guards else 0.0
+    members = [cells[key] for cells in boards for key in policy.members]
+    tested = [i for i, cell in enumerate(members) if cell.paired is not None]
+    pairs = [Grouped(cell.paired, cell.groups) for cell in members if cell.paired is not None]
+    higher = [members[i].metric not in policy.losses for i in tested]
+    p = np.full(len(members), np.nan)
+    p[tested] = worse_p(pairs, flips=flips, higher_is_better=higher, margin=margin)
+    return p.reshape(len(boards), len(policy.members))
+
+
+def _guards(policy: Policy, cells: Cells, p: Floats) -> list[RuleResult]:
     margin = policy.guards.margin if policy.guards else 0.0
     alpha = 1 - policy.uncertainty.level
     members = [cells[key] for key in policy.members]
-    tested = [i for i, cell in enumerate(members) if cell.paired is not None]
-    pairs = [Grouped(cell.paired, cell.groups) for cell in members if cell.paired is not None]
-    flips = SignFlips.draw(len(np.unique(population.groups)), policy.uncertainty.draws, rng)
-    p = np.full(len(members), np.nan)
-    higher = [members[i].metric not in policy.losses for i in tested]
-    p[tested] = worse_p(pairs, flips=flips, higher_is_better=higher, margin=margin)
     adjusted = (holm if policy.uncertainty.family == "holm" else benjamini_hochberg)(p)
     among = f"adjusted for {len(members)} guards" if len(members) > 1 else "for the only guard"
     results = []

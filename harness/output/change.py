@@ -49,7 +49,11 @@ class CaseChange:
 
 @dataclass(frozen=True, slots=True)
 class TransitionCount:
-    """How many promotion cases of a slice went which way, by the declared criterion."""
+    """How many promotion cases of a slice went which way, by the declared criterion.
+
+    `lost_groups` and `won_groups`: in which more cases went one way than the other; `p`: that they fall to either side
+    alike, exact and two-sided; None where it was not tested.
+    """
 
     slice: str
     both_right: int = 0
@@ -57,6 +61,9 @@ class TransitionCount:
     candidate_only: int = 0
     both_wrong_same: int = 0
     both_wrong_different: int = 0
+    lost_groups: int | None = None
+    won_groups: int | None = None
+    p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

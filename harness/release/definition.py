@@ -247,7 +247,7 @@ class Decision(BaseModel):
 
 
 class Runtime(BaseModel):
-    """What the release says that it runs on. `backend`: what makes contextual rows, torch unless said."""
+    """What the release says that it runs on. `backend`: what runs the model, torch unless said."""
 
     model_config = Strict
 
@@ -390,6 +390,10 @@ class ReleaseDefinition(BaseModel):
             raise ValueError("a release cannot be its own `parent`")
         if self.model is not None and self.model.quantised and self.runtime.backend != "onnx":
             raise ValueError('`quantised` weights need [runtime] backend = "onnx"')
+        if self.model is not None and self.model.quantised and self.interaction == "sparse":
+            raise ValueError("a sparse encoder has no `quantised` weights: no reference tells what its head would give")
+        if self.model is None and self.runtime.backend in ("onnx", "openvino"):
+            raise ValueError("[runtime] `backend` stands in the release that has a [model]")
         origins = ORIGINS[self.interaction]
         every = {origin for some in ORIGINS.values() for origin in some}
         there = [origin for origin in sorted(every) if getattr(self, origin) is not None]

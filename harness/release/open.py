@@ -85,10 +85,6 @@ class Release:
                 return f"{reason} as its {role}"
         if kind not in RUNNABLE:
             return f"a {kind} release"
-        if not self.is_composed:
-            elsewhere = self.encoder_of("query").backend or self.encoder_of("document").backend
-            if elsewhere and (self.members or kind in ("late", "sparse", "cross", "head")):
-                return f"{'a pair' if self.members else f'a {kind} release'} whose rows are made by {elsewhere}"
         if reason := unjoined(self.manifest.meaning):
             return reason
         output = self.manifest.meaning.output
@@ -99,7 +95,7 @@ class Release:
 
     @property
     def backend(self) -> Literal["onnx", "openvino"] | None:
-        """What makes its contextual rows in place of torch; None for torch."""
+        """What runs its model in place of torch; None for torch. Members say it for themselves."""
         backend = self.definition.runtime.backend
         return None if backend == "torch" else backend
 

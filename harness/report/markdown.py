@@ -68,8 +68,9 @@ def _rules(content: Content) -> list[str]:
     lines = ["## Rules", ""]
     if left:
         lines += [
-            "| | rule | metric, slice | parent → candidate | Δ | interval | adjusted p | reason |",
-            "|---|---|---|---|--:|---|--:|---|",
+            "| | rule | metric, slice | parent → candidate | Δ | interval | MDE | cases / groups | adjusted p "
+            "| reason |",
+            "|---|---|---|---|--:|---|--:|--:|--:|---|",
         ]
     for rule in left[:MANY]:
         finding = f". A waiver names this finding: {_name(rule.finding)}" if rule.finding else ""
@@ -80,6 +81,8 @@ def _rules(content: Content) -> list[str]:
             f"{verdict.figure(rule, rule.parent_value)} → {verdict.figure(rule, rule.value)}",
             number.signed(rule.delta),
             number.interval(rule.low, rule.high, of_delta=rule.delta is not None),
+            number.value(rule.mde),
+            f"{number.count(rule.n_cases)} / {number.count(rule.n_groups)}",
             number.probability(rule.p_adjusted).replace("<", "&lt;"),
             _words(rule.reason, text.LONGEST_REASON) + finding,
         )
@@ -102,8 +105,8 @@ def _scoreboard(content: Content) -> list[str]:
     lines = [
         f"## {_name(content.primary)} by slice{_lower(content, content.primary)}",
         "",
-        "| slice | cases / groups | parent | candidate | Δ | interval |",
-        "|---|--:|--:|--:|--:|---|",
+        "| slice | cases / groups | parent | candidate | interval | Δ | its interval | MDE |",
+        "|---|--:|--:|--:|---|--:|---|--:|",
     ]
     for each in content.slices:
         now = metrics.get("candidate", {}).get(each.name, {}).get(content.primary)
@@ -115,8 +118,10 @@ def _scoreboard(content: Content) -> list[str]:
                 f"{number.count(each.cases)} / {number.count(each.groups)}",
                 number.value(before.value if before else None),
                 number.value(now.value if now else None),
+                number.interval(now.low, now.high, of_delta=False) if now else number.NOTHING,
                 number.signed(moved.delta if moved else None),
                 number.interval(moved.low, moved.high, of_delta=True) if moved else number.NOTHING,
+                number.value(moved.mde if moved else None),
             )
         )
     return [*lines, ""]

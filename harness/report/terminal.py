@@ -250,7 +250,7 @@ def _print_metrics(page: Console, answer: Answer) -> None:
     deltas = answer.deltas.get("all", {})
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("all")
-    for title in ("parent", "candidate", "delta", "interval", "scored"):
+    for title in ("parent", "candidate", "interval", "delta", "its interval", "MDE", "scored", "groups"):
         table.add_column(title, justify="right", no_wrap=True)
     for metric, now in candidate.items():
         lower = " [dim](lower is better)[/]" if metric in answer.losses else ""
@@ -264,9 +264,12 @@ def _cells(now: Summary, before: Summary | None, moved: DeltaSummary | None) -> 
     return (
         number.value(before.value if before else None),
         number.value(now.value),
+        escape(number.interval(now.low, now.high, of_delta=False)),
         number.signed(moved.delta if moved else None),
         escape(number.interval(moved.low, moved.high, of_delta=True)) if moved else number.NOTHING,
+        number.value(moved.mde if moved else None),
         f"{number.count(now.n_scored)}/{number.count(now.n_total)}",
+        number.count(now.n_groups),
     )
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.candidate.cross import Pair, load_cross
+from harness.candidate.cross import Pair
 from harness.candidate.encoder import Encoded, Pieces, encode
+from harness.candidate.load import load_cross_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number
@@ -71,7 +72,7 @@ def _apart(
 def _joint(
     releases: Mapping[str, Release], pairs: Sequence[Pair], suite: Suite, kept: Pieces | None
 ) -> dict[str, Executed]:
-    models = {name: load_cross(release) for name, release in releases.items()}
+    models = {name: load_cross_to_run(release) for name, release in releases.items()}
     found = {}
     for (name, model), encoded in zip(models.items(), encode(list(models.values()), pairs, kept), strict=True):
         scores = model.scores(encoded.values, suite.definition.ranking.grid)

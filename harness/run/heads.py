@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from harness.candidate.encoder import Encoded, Pieces, encode
-from harness.candidate.head import HeadModel, Layout, Sample, load_head
+from harness.candidate.head import HeadModel, Layout, Sample
 from harness.candidate.head_output import require_decoder, said_of
+from harness.candidate.load import load_head_to_run
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
@@ -31,7 +32,7 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
         return {}
     for release in releases.values():
         require_decoder(release.name, release.manifest.meaning.output)
-    models = {name: load_head(release) for name, release in releases.items()}
+    models = {name: load_head_to_run(release) for name, release in releases.items()}
     for release in releases.values():
         _refuse_other_windows(release, suite)
     samples = [samples_of(case.inputs) for case in suite.cases]

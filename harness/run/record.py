@@ -18,6 +18,8 @@ from harness.suite.lock import Lock
 from harness.suite.trained import Trained
 
 HEAD = 200
+# Cases whose rankings are written together: of all of them they would stand in memory twice.
+TOGETHER = 8192
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text"}
 
 
@@ -80,10 +82,10 @@ def record_policy(connection: Connection, run: str, lock: Lock) -> None:
 
 
 def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> None:
-    declared = lock.definition.slices
+    declared = lock.declared
     replace(connection, "slices", key, {
         "slice": pa.array([each.name for each in declared], pa.string()),
-        "definition": pa.array([each.where for each in declared], pa.string()),
+        "definition": pa.array([each.definition for each in declared], pa.string()),
         "critical": pa.array([each.critical for each in declared], pa.bool_()),
         "min_support": pa.array([each.min_support for each in declared], pa.int64()),
     })  # fmt: skip
@@ -116,7 +118,9 @@ def record_outputs(
         "retrieved": [0 if each.ranking is None else len(each.ranking.scores) for each in outputs],
         "crossing": [0 if each.ranking is None else each.ranking.crossing for each in outputs],
     })  # fmt: skip
-    replace(connection, "rankings", key, _ranking_columns(outputs))
+    remove(connection, "rankings", key)
+    for start in range(0, len(outputs), TOGETHER):
+        append(connection, "rankings", key, _ranking_columns(outputs[start : start + TOGETHER]))
     replace(connection, "task_outputs", key, _task_columns(outputs))
     side_key = {"run": run, "side": side}
     replace(connection, "output_labels", side_key, {

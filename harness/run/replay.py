@@ -100,7 +100,11 @@ def replay(
         remarks += _restricted(by_query, given)
     outputs = tuple(
         _output(
-            case_id, by_query.get(case_id), judged.get(case_id, set()), cut, None if given is None else given[case_id]
+            case_id,
+            by_query.pop(case_id, None),
+            judged.get(case_id, set()),
+            cut,
+            None if given is None else given[case_id],
         )
         for case_id in case_ids
         if given is None or case_id in given
@@ -109,13 +113,17 @@ def replay(
 
 
 def _trec_run(path: Path, by_query: dict[str, _Scored]) -> None:
+    # A document stands in many rankings, and one text of its ID is enough.
+    known: dict[str, str] = {}
     for line in read_lines(path):
         columns = split_columns(line)
         if len(columns) != 6:
             found = f"{len(columns)} columns"
             refuse(line.place, found, f"six: {TREC_COLUMNS}", "Write all six, with no blank in an ID.")
         query, _, document, _, score, _ = columns
-        by_query.setdefault(query, _Scored(line.place.line)).add(line.place, document, _number(score, line.place))
+        by_query.setdefault(query, _Scored(line.place.line)).add(
+            line.place, known.setdefault(document, document), _number(score, line.place)
+        )
 
 
 def _number(score: str, where: Place) -> float:

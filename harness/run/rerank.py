@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.candidate.cross import load_cross
 from harness.candidate.encoder import Pieces
+from harness.candidate.load import load_cross_to_run
 from harness.output.case import Candidates, CaseOutput, OutputStatus
 from harness.release.open import Release
 from harness.run.apart import require_scorer, score_apart
@@ -49,7 +49,7 @@ def rerank(
     releases = {name: each.release for name, each in wanted.items()}
     for name in releases.keys() - joint:
         require_scorer(releases[name])
-    models = {name: load_cross(releases[name]) for name in wanted if name in joint}
+    models = {name: load_cross_to_run(releases[name]) for name in wanted if name in joint}
     encoders = {name: load_encoder(releases[name], suite) for name in wanted if name not in joint}
     pairs = {name: Pairs.of(each.given, suite) for name, each in wanted.items()}
     scored = {

@@ -1,7 +1,7 @@
 """Reading back what people are told: which cases moved, where documents stood, what to judge next."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from harness.identity import Json
 from harness.output.change import CaseChange, FirstAnswer, TransitionCount, Transitions
@@ -29,11 +29,12 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A live release that some run ran; meaning and runtime are JSON texts."""
+    """A live release that some run ran; meaning, runtime and the meanings of its members by role are JSON texts."""
 
     release: str
     meaning: str
     runtime: str
+    parts: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def runs(connection: Connection) -> tuple[RunLine, ...]:
 def ran(connection: Connection) -> tuple[Ran, ...]:
     """Every live release under every meaning and runtime that it was run with, by name."""
     rows = connection.execute(
-        "SELECT DISTINCT release, meaning, runtime FROM releases WHERE interaction <> 'recorded' ORDER BY ALL"
+        "SELECT DISTINCT release, meaning, runtime, parts FROM releases WHERE interaction <> 'recorded' ORDER BY ALL"
     ).fetchall()
     return tuple(Ran(*row) for row in rows)
 
@@ -77,15 +78,22 @@ def ran(connection: Connection) -> tuple[Ran, ...]:
 def transitions(connection: Connection, run: str) -> Transitions:
     """How many promotion cases of each slice went which way, slices in the suite's order."""
     rows = connection.execute(
-        """SELECT t.criterion, t.slice, t.transition, t.cases FROM transition_counts t JOIN runs r USING (run)
+        """SELECT t.criterion, t.slice, t.transition, t.cases, e.lost_groups, e.won_groups, e.p
+           FROM transition_counts t JOIN runs r USING (run)
+           LEFT JOIN transition_tests e ON e.run = t.run AND e.slice = t.slice
            LEFT JOIN slices s ON s.suite_digest = r.suite_digest AND s.slice = t.slice
            WHERE t.run = ? ORDER BY s.rowid NULLS FIRST""",
         [run],
     ).fetchall()
     counts: dict[str, dict[str, int]] = {}
-    for _, name, transition, cases in rows:
+    tests: dict[str, tuple[int | None, int | None, float | None]] = {}
+    for _, name, transition, cases, *tested in rows:
         counts.setdefault(name, {})[transition.replace("-", "_")] = cases
-    told = tuple(TransitionCount(slice=name, **each) for name, each in counts.items())
+        tests[name] = (tested[0], tested[1], tested[2])
+    told = tuple(
+        replace(TransitionCount(slice=name, **each), lost_groups=lost, won_groups=won, p=p)
+        for (name, each), (lost, won, p) in zip(counts.items(), tests.values(), strict=True)
+    )
     return Transitions(rows[0][0] if rows else "", told)
 
 
@@ -94,8 +102,8 @@ def case_changes(connection: Connection, run: str, metric: str) -> tuple[CaseCha
     rows = connection.execute(
         """SELECT d.case_id, d.text, d.parent_value, d.candidate_value, p.document_id, p.head, p.grade,
                   c.document_id, c.head, c.grade,
-                  (SELECT list(m.slice ORDER BY m.slice) FROM slice_members m JOIN runs r USING (suite_digest)
-                   WHERE r.run = d.run AND m.case_id = d.case_id)
+                  (SELECT list(m.slice ORDER BY m.slice) FROM slice_cases m
+                   WHERE m.run = d.run AND m.case_id = d.case_id)
            FROM case_deltas d JOIN metrics w ON w.run = d.run AND w.metric = d.metric
            LEFT JOIN first_answers p ON p.run = d.run AND p.side = 'parent' AND p.case_id = d.case_id
            LEFT JOIN first_answers c ON c.run = d.run AND c.side = 'candidate' AND c.case_id = d.case_id
@@ -129,8 +137,7 @@ def lost_most(connection: Connection, run: str, metric: str, name: str, most: in
     rows = connection.execute(
         """SELECT case_id, delta, text FROM worst_regressions
            WHERE run = $run AND metric = $metric AND ($slice = $all OR case_id IN (
-               SELECT m.case_id FROM slice_members m JOIN runs r USING (suite_digest)
-               WHERE r.run = $run AND m.slice = $slice))
+               SELECT m.case_id FROM slice_cases m WHERE m.run = $run AND m.slice = $slice))
            ORDER BY abs(delta) DESC, case_id LIMIT $most""",
         {"run": run, "metric": metric, "slice": name, "all": ALL, "most": most},
     ).fetchall()

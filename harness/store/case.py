@@ -80,8 +80,9 @@ def case_account(connection: Connection, run: str, case_id: str, most: int) -> C
     if not about:
         return None
     slices = connection.execute(
-        """SELECT m.slice FROM slice_members m JOIN runs r USING (suite_digest)
-           WHERE r.run = ? AND m.case_id = ? ORDER BY m.rowid""",
+        """SELECT m.slice FROM slice_cases m JOIN runs r USING (run)
+           LEFT JOIN slices s ON s.suite_digest = r.suite_digest AND s.slice = m.slice
+           WHERE m.run = ? AND m.case_id = ? ORDER BY s.rowid, m.slice""",
         [run, case_id],
     ).fetchall()
     outputs = connection.execute(

@@ -3,12 +3,13 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import duckdb
 import pyarrow as pa
 
 from harness.errors import Misconfigured
-from harness.store.connection import Store, connect
+from harness.store.connection import Connection, Store, connect
 
 # Seconds after which a slice's condition is given up: a recursive one may never end.
 LONGEST_CONDITION = 60.0
@@ -59,7 +60,7 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
     position = "#" * (1 + max(map(len, attributes), default=0))  # a name that no attribute has
     columns: dict[str, object] = {position: range(len(case_ids)), **attributes}
     arrays = {name: pa.array(list(values)) for name, values in columns.items()}  # type: ignore[call-overload]
-    connection = connect(sealed=True)
+    connection = _sealed().cursor()
     try:
         where.encode("utf-8")
         connection.register("cases", pa.table(arrays))
@@ -86,3 +87,11 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
         ) from refusal
     finally:
         connection.close()
+
+
+@cache
+def _sealed() -> Connection:
+    """An empty database to judge conditions in. Opening one takes longer than judging; what a condition may be leaves
+    nothing behind in it, and each is given a cursor of its own.
+    """
+    return connect(sealed=True)

@@ -1,8 +1,9 @@
 """Reading back: arrays in suite order for the mathematics, typed records for the rest."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -413,6 +414,15 @@ def remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
     return tuple(f"{side.capitalize()}: {detail}." for side, detail in rows.fetchall())
 
 
+def run_slices(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, tuple[str, ...]]:
+    """The cases of slices that this run fixed, by what the parent did; none before they are."""
+    rows = connection.execute(
+        "SELECT slice, list(case_id ORDER BY rowid) FROM run_slice_members WHERE run = ? GROUP BY slice ORDER BY slice",
+        [run],
+    ).fetchall()
+    return {name: tuple(ids) for name, ids in rows}
+
+
 def training_remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[str, ...]:
     """Which cases either side was trained on, one sentence a side and role."""
     rows = connection.execute(
@@ -458,6 +468,7 @@ EVIDENCE = (
     "candidate_sets",
     "remarks",
     "training_leaks",
+    "run_slice_members",
     "rankings",
     "task_outputs",
     "output_labels",
@@ -469,22 +480,33 @@ EVIDENCE = (
     "counts",
     "deltas",
     "transitions",
+    "transition_tests",
     "rules",
 )
 SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")
 
 
-def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, pa.Table]:
-    """Everything the store knows of a run and its suite, one table each, in an order of its own.
+# Rows that are read at a time.
+PIECE = 1 << 16
 
-    Clocks stay out: neither `runs` nor `steps` is among them.
+
+class Evidence(NamedTuple):
+    """One table of what the store knows, its rows to be read before the next table's."""
+
+    name: str
+    rows: pa.RecordBatchReader
+
+
+def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> Iterator[Evidence]:
+    """Everything the store knows of a run and its suite, one table after the other, in an order of its own.
+
+    Rows come in pieces, for all of them would take more memory than the run that made them. Clocks stay out: neither
+    `runs` nor `steps` is among them.
     """
-    tables = {}
     for names, key, value in (
         (EVIDENCE, "run", "?"),
         (SUITE_EVIDENCE, "suite_digest", "(SELECT suite_digest FROM runs WHERE run = ?)"),
     ):
         for name in names:
             rows = connection.sql(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", params=[run])
-            tables[name] = rows.to_arrow_table()
-    return tables
+            yield Evidence(name, rows.to_arrow_reader(PIECE))

@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS judgements (
 CREATE TABLE IF NOT EXISTS slices (
     suite_digest VARCHAR NOT NULL,
     slice        VARCHAR NOT NULL,
-    definition   VARCHAR NOT NULL,        -- the SQL condition it was frozen from
+    definition   VARCHAR NOT NULL,        -- what picks its cases, as one reads it
     critical     BOOLEAN NOT NULL,
     min_support  BIGINT  NOT NULL
 );
@@ -70,6 +70,12 @@ CREATE TABLE IF NOT EXISTS slice_members (
     suite_digest VARCHAR NOT NULL,
     slice        VARCHAR NOT NULL,
     case_id      VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS run_slice_members ( -- of slices that a run fixes, by what the parent did
+    run     VARCHAR NOT NULL,
+    slice   VARCHAR NOT NULL,
+    case_id VARCHAR NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS runs (
@@ -312,6 +318,14 @@ CREATE TABLE IF NOT EXISTS transitions (
     criterion  VARCHAR NOT NULL,          -- when a case counts as right
     case_id    VARCHAR NOT NULL,
     transition VARCHAR NOT NULL           -- both-right | parent-only | candidate-only | both-wrong-same | both-wrong-different
+);
+
+CREATE TABLE IF NOT EXISTS transition_tests (   -- whether a slice's groups that moved fall to either side alike
+    run         VARCHAR NOT NULL,
+    slice       VARCHAR NOT NULL,         -- or all
+    lost_groups BIGINT NOT NULL,          -- groups in which more cases went from right to wrong than the other way
+    won_groups  BIGINT NOT NULL,
+    p           DOUBLE NOT NULL           -- exact and two-sided: McNemar's where every case is a group of its own
 );
 
 CREATE TABLE IF NOT EXISTS exposures (    -- as in the suite's ledger, so that a ledger which lost a line is seen

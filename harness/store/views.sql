@@ -1,5 +1,10 @@
 -- Plain names for the questions people ask. Each view has `run`, so add: WHERE run LIKE 'ab12%'.
 
+-- The cases of every slice, also of those that a run fixes by what the parent did.
+CREATE OR REPLACE VIEW slice_cases AS
+SELECT r.run, m.slice, m.case_id FROM slice_members m JOIN runs r USING (suite_digest)
+UNION ALL SELECT run, slice, case_id FROM run_slice_members;
+
 -- Candidate minus parent on every case and metric, with the case's text.
 CREATE OR REPLACE VIEW case_deltas AS
 SELECT c.run, k.role, c.metric, c.case_id, k.case_group, p.value AS parent_value, c.value AS candidate_value,
@@ -54,9 +59,9 @@ CREATE OR REPLACE VIEW transition_counts AS
 SELECT t.run, t.criterion, m.slice, t.transition, count(*) AS cases
 FROM transitions t
 JOIN runs r ON r.run = t.run
-JOIN (SELECT suite_digest, slice, case_id FROM slice_members
-      UNION ALL SELECT suite_digest, 'all', case_id FROM cases) m
-  ON m.suite_digest = r.suite_digest AND m.case_id = t.case_id
+JOIN (SELECT run, slice, case_id FROM slice_cases
+      UNION ALL SELECT run, 'all', case_id FROM runs JOIN cases USING (suite_digest)) m
+  ON m.run = r.run AND m.case_id = t.case_id
 GROUP BY ALL
 ORDER BY t.run, t.criterion, m.slice, t.transition;
 

@@ -28,6 +28,21 @@ ALL = "all"
 RANKED = ("retrieval", "reranking")
 """Tasks in which documents of a corpus are ranked."""
 
+CHOICES = ("where", "cases", "file", "by", "mechanism")
+Mechanism: TypeAlias = Literal[
+    "length",
+    "language",
+    "support",
+    "entity-type",
+    "entity-length",
+    "answer-position",
+    "truncation",
+    "padding",
+    "candidate-rank",
+]
+FROM_PARENT: tuple[Mechanism | None, ...] = ("truncation", "padding", "candidate-rank")
+"""Mechanisms of which only a run knows, by what the parent did."""
+
 RIGHT: dict[Task, str | None] = {
     "retrieval": "Success@1",
     "reranking": "Success@1",
@@ -200,14 +215,46 @@ class Metrics(BaseModel):
 
 
 class Slice(BaseModel):
-    """A named subset: the cases for which the SQL condition holds. `min_support` counts groups."""
+    """One slice: the cases for which an SQL condition holds (`where`), a list (`cases`), or the lines of a `file`. Or
+    several: one a value of the attribute `by`, or a pair of values of two; one a bin of a `mechanism`. These name
+    themselves. `min_support` counts groups.
+    """
 
     model_config = Strict
 
-    name: Name
-    where: Text
+    name: Name | None = None
+    where: Text | None = None
+    cases: Annotated[list[Text], Field(min_length=1)] | None = None
+    file: Text | None = None
+    by: Text | Annotated[list[Text], Field(min_length=1, max_length=2)] | None = None
+    mechanism: Mechanism | None = None
     critical: bool = False
     min_support: Annotated[int, Field(ge=1)] = 20
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> "Slice":
+        said = [name for name in CHOICES if getattr(self, name) is not None]
+        if len(said) != 1:
+            raise ValueError(f"a slice needs one of {', '.join(CHOICES)}; there is {' and '.join(said) or 'none'}")
+        if (self.name is None) == (said[0] in ("where", "cases", "file")):
+            raise ValueError(
+                f"a slice by `{said[0]}` needs a `name`"
+                if self.name is None
+                else f"slices by `{said[0]}` are named by what they hold: take `name` out"
+            )
+        if len(set(self.crossed)) < len(self.crossed):
+            raise ValueError("`by` names one attribute twice")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The key that says which cases are meant."""
+        return next(name for name in CHOICES if getattr(self, name) is not None)
+
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """The attributes of `by`."""
+        return () if self.by is None else (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
 class LeakWaiver(BaseModel):
@@ -278,15 +325,10 @@ class SuiteDefinition(BaseModel):
         """Where suite.toml does not say when a case is right, its task does."""
         metrics = written.get("metrics") if isinstance(written, dict) else None
         if isinstance(metrics, dict) and "right" not in metrics:
-            return {**written, "metrics": {**metrics, "right": RIGHT.get(written.get("task"))}}
+            # By comparison: what stands there may be anything, also what no dictionary can look up.
+            right = next((by for task, by in RIGHT.items() if task == written.get("task")), None)
+            return {**written, "metrics": {**metrics, "right": right}}
         return written
-
-    @property
-    def guarded_slices(self) -> tuple[str, ...]:
-        """Slices under guard: `every` means every declared one."""
-        if self.guards is None:
-            return ()
-        return tuple(each.name for each in self.slices) if self.guards.slices == "every" else tuple(self.guards.slices)
 
     @property
     def metric_names(self) -> tuple[str, ...]:

@@ -1,29 +1,24 @@
 """Fixing a suite, and holding a folder against what was fixed."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from harness.errors import HarnessError, Misconfigured, Tampered
 from harness.file.lines import listed
-from harness.file.toml import place
 from harness.identity import digest, file_digest, text_digest
 from harness.metric.name import parse
-from harness.suite.case import Case, Suite
-from harness.suite.definition import RANKED, Role
+from harness.suite.case import Suite
+from harness.suite.definition import ALL, RANKED, Role
 from harness.suite.formats.example import GOLD
 from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
-from harness.suite.policy import check_demands
+from harness.suite.policy import check_counts, check_demands, check_slices
 from harness.suite.role import ROLES, TUNES
+from harness.suite.slices import Members, Resolved, resolve, slice_warnings
 
 VERSIONS = {"ranking": "1", **dict.fromkeys(GOLD, "1")}
 """Of the metrics' definitions: raised when a metric's value for the same outputs changes."""
-
-Members: TypeAlias = Callable[[Sequence[Case], str], list[str]]
-"""IDs of the cases for which an SQL condition over their attributes holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +63,18 @@ def freeze(suite: Suite, members: Members) -> Lock:
     stand in a role which fits something, unless a waiver says why they may.
     """
     path = suite.folder / DEFINITION
-    check_demands(suite.definition, path)
-    promotion = {case.id for case in suite.cases if case.role == "promotion"}
-    if not promotion:
+    if not any(case.role == "promotion" for case in suite.cases):
         raise Misconfigured(
             str(path), found="no case has the role promotion", expected="at least one: the gate decides over that role",
             mend="Give some cases the role promotion.",
         )  # fmt: skip
-    slices = {
-        each.name: _picked(suite, members, each.where, place(path, "slices", position, "where"))
-        for position, each in enumerate(suite.definition.slices)
-    }
-    for position, each in enumerate(suite.definition.slices):
-        if promotion.isdisjoint(slices[each.name]):
-            held = f"{len(slices[each.name])} cases of other roles only" if slices[each.name] else "no case"
-            raise Misconfigured(
-                place(path, "slices", position, "where"), found=f"slice {each.name!r} holds {held}",
-                expected="at least one promotion case", mend="Correct `where`, or take the slice out.",
-            )  # fmt: skip
+    resolved = resolve(suite, members)
+    check_slices(suite.definition, list(resolved.members), path)
+    check_demands(suite.definition, path, resolved.declared)
+    promotion = {case.id for case in suite.cases if case.role == "promotion"}
+    at_run = {each.name: len(promotion) for each in resolved.declared if each.from_parent}
+    held = {name: len(promotion.intersection(ids)) for name, ids in resolved.members.items()}
+    check_counts(suite.definition, {ALL: len(promotion), **held, **at_run}, path)
     leaking = leaks(suite)
     refuse_leaks(suite, leaking)
     grades = sorted({row.grade for row in suite.judgements})
@@ -97,7 +86,8 @@ def freeze(suite: Suite, members: Members) -> Lock:
         roles=tuple(case.role for case in suite.cases),
         groups=tuple(case.group for case in suite.cases),
         case_digests=case_digests(suite),
-        slices=slices,
+        slices=resolved.members,
+        slice_entries=_entries(resolved),
         candidates=_candidate_ids(suite),
         documents=len(suite.documents),
         grades=tuple(grades),
@@ -142,14 +132,24 @@ def open_frozen(folder: Path) -> FrozenSuite:
 
 def check_members(frozen: FrozenSuite, members: Members) -> None:
     """Raises Tampered where a slice's condition now picks other cases than the lock has."""
-    for each in frozen.suite.definition.slices:
-        now = set(_members(frozen.suite, members, each.where))
-        then = set(frozen.lock.slices[each.name])
-        if now != then:
+    now = resolve(frozen.suite, members)
+    if [each.name for each in now.declared] != [each.name for each in frozen.lock.declared]:
+        raise _tampered(
+            frozen.suite.folder, str(frozen.suite.folder),
+            "other slices are declared than were frozen: "
+            f"{listed(sorted(now.members.keys() ^ frozen.lock.slices.keys()))}",
+        )  # fmt: skip
+    for name, ids in now.members.items():
+        other = set(ids) ^ set(frozen.lock.slices[name])
+        if other:
             raise _tampered(
                 frozen.suite.folder, str(frozen.suite.folder),
-                f"slice {each.name!r} picks other cases than were frozen: {listed(sorted(now ^ then))}",
+                f"slice {name!r} picks other cases than were frozen: {listed(sorted(other))}",
             )  # fmt: skip
+
+
+def _entries(resolved: Resolved) -> dict[str, tuple[int, int]]:
+    return {each.name: (each.position, order) for order, each in enumerate(resolved.declared)}
 
 
 def check_leaks(frozen: FrozenSuite) -> None:
@@ -167,8 +167,13 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
     definition = suite.definition
     promoted = {case.id: case.group for case in suite.cases if case.role == "promotion"}
     slices = {}
-    warnings = list(suite.warnings)
-    for each in definition.slices:
+    warnings = [*suite.warnings, *slice_warnings(suite)]
+    at_run = [each.name for each in lock.declared if each.from_parent]
+    if at_run:
+        warnings.append(f"fixed by a run, from what the parent does: {', '.join(at_run)}")
+    for each in lock.declared:
+        if each.from_parent:
+            continue
         groups = [promoted[identifier] for identifier in lock.slices[each.name] if identifier in promoted]
         slices[each.name] = Support(len(groups), len(set(groups)))
         if len(set(groups)) < each.min_support:
@@ -221,19 +226,6 @@ def _candidate_ids(suite: Suite) -> dict[str, tuple[str, ...]] | None:
     if suite.candidates is None:
         return None
     return {case_id: tuple(each.document_id for each in given) for case_id, given in suite.candidates.items()}
-
-
-def _picked(suite: Suite, members: Members, where: str, at: str) -> tuple[str, ...]:
-    """As `_members`; a condition that is none is refused with its file and line."""
-    try:
-        return _members(suite, members, where)
-    except Misconfigured as refusal:
-        raise Misconfigured(at, found=refusal.found, expected=refusal.expected, mend=refusal.mend) from refusal
-
-
-def _members(suite: Suite, members: Members, where: str) -> tuple[str, ...]:
-    found = set(members(suite.cases, where))
-    return tuple(case.id for case in suite.cases if case.id in found)
 
 
 def _check_files(folder: Path, lock: Lock) -> None:

@@ -13,6 +13,7 @@ from harness.file.whole import write_bytes
 from harness.identity import Json, canonical_json, digest
 from harness.suite.definition import Role, SuiteDefinition
 from harness.suite.leak import Leak
+from harness.suite.slices import DeclaredSlice, declare
 
 LOCK = "suite.lock.json"
 
@@ -44,7 +45,8 @@ class Lock(BaseModel):
 
     `case_digests` are the first 16 digits of SHA-256 over all that a case is judged by: text, attributes, role,
     group, judgements, the texts of judged documents and candidates, or inputs and gold. `slices` holds case IDs of
-    every role, in suite order. `candidates`: document IDs by case; None where the whole corpus is searched.
+    every role, in suite order, none of a slice that only a run fixes; `slice_entries` has of which entry of suite.toml
+    each one is, and its place among all. `candidates`: document IDs by case; None where the whole corpus is searched.
     `window_parents`: the text of which a case is a window, by case. `leaks`: what of one role stands in another, with
     the waivers under which it may.
     `label_schema`: every label that the data may give. `revision`: of the data, where their format pins one.
@@ -60,6 +62,7 @@ class Lock(BaseModel):
     groups: tuple[str, ...]
     case_digests: tuple[str, ...]
     slices: dict[str, tuple[str, ...]]
+    slice_entries: dict[str, tuple[int, int]] = {}
     candidates: dict[str, tuple[str, ...]] | None
     documents: int
     grades: tuple[int, ...]
@@ -129,6 +132,21 @@ class Lock(BaseModel):
     def _definition(self) -> Mapping[str, Json]:
         definition = self.as_record()["definition"]
         return definition if isinstance(definition, Mapping) else {}
+
+    @property
+    def declared(self) -> tuple[DeclaredSlice, ...]:
+        """Every slice, in the order of suite.toml."""
+        entries = self.definition.slices
+        placed = self.slice_entries or {str(each.name): (i, 0) for i, each in enumerate(entries)}
+        return tuple(declare(name, i, entries[i]) for name, (i, _) in sorted(placed.items(), key=lambda each: each[1]))
+
+    @property
+    def guarded(self) -> tuple[str, ...]:
+        """Slices under guard: `every` means every declared one."""
+        guards = self.definition.guards
+        if guards is None:
+            return ()
+        return tuple(each.name for each in self.declared) if guards.slices == "every" else tuple(guards.slices)
 
     def to_json(self) -> bytes:
         """The bytes of `suite.lock.json`: canonical JSON and a line feed, the lock's own digest beside the rest."""

@@ -1,7 +1,7 @@
 """Whether what a suite demands can be judged at all."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,6 +11,7 @@ from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.suite.definition import ALL, SuiteDefinition
+from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
@@ -23,9 +24,10 @@ OF_TWO = {
 
 def check(definition: SuiteDefinition, path: Path) -> None:
     """Raises Misconfigured, with the line in `path`, for parts of a definition that contradict each other."""
-    _unique(path, [((("slices", i, "name")), each.name) for i, each in enumerate(definition.slices)])
+    _unique(path, [(("slices", i, "name"), each.name) for i, each in enumerate(definition.slices) if each.name])
     _unique(path, [((("rules", i, "id")), rule.id) for i, rule in enumerate(definition.rules)])
-    _unique(path, [(("guards", "slices"), name) for name in definition.guarded_slices])
+    guarded = _listed(definition)
+    _unique(path, [(("guards", "slices"), name) for name in guarded])
     for position, each in enumerate(definition.slices):
         if each.name == ALL:
             raise Misconfigured(
@@ -34,10 +36,11 @@ def check(definition: SuiteDefinition, path: Path) -> None:
             )  # fmt: skip
     for position, rule in enumerate(definition.rules):
         _check_rule(definition, path, position, rule)
-    for name in definition.guarded_slices:
-        _known_slice(definition, path, ("guards", "slices"), name)
+    if has_own_names(definition):
+        check_slices(definition, static_names(definition), path)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
+    _check_bounds(definition, path)
     _refuse_diagnostics(definition, path)
     # By meaning: two spellings of one metric would count it twice in the family of guards.
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
@@ -92,8 +95,21 @@ def _refuse_label(path: Path, keys: Sequence[Key], what: str, label: str, labels
     )  # fmt: skip
 
 
-def check_demands(definition: SuiteDefinition, path: Path) -> None:
-    """Raises Misconfigured for a policy that may not be frozen.
+def check_slices(definition: SuiteDefinition, names: Sequence[str], path: Path) -> None:
+    """Raises Misconfigured, with the line in `path`, for a slice that a rule or a guard names and that isn't there."""
+    for position, rule in enumerate(definition.rules):
+        _known_slice(names, path, ("rules", position, "slice"), rule.slice)
+    for name in _listed(definition):
+        _known_slice(names, path, ("guards", "slices"), name)
+
+
+def _listed(definition: SuiteDefinition) -> list[str]:
+    """Slices that the guards name themselves."""
+    return definition.guards.slices if definition.guards and definition.guards.slices != "every" else []
+
+
+def check_demands(definition: SuiteDefinition, path: Path, declared: Sequence[DeclaredSlice]) -> None:
+    """Raises Misconfigured for a policy that may not be frozen, over the slices that it `declared`.
 
     No rule at all; a critical slice that no headline or floor rule judges; guards over nothing, or with so few
     draws that none could reject: the smallest p-value, 1 / (draws + 1), times the family must reach alpha.
@@ -105,15 +121,16 @@ def check_demands(definition: SuiteDefinition, path: Path) -> None:
             "margin = 0.02.",
         )  # fmt: skip
     judged = {rule.slice for rule in definition.rules if rule.kind != "invariant"}
-    for position, each in enumerate(definition.slices):
+    for each in declared:
         if each.critical and each.name not in judged:
             raise Misconfigured(
-                place(path, "slices", position, "critical"), found=f"critical slice {each.name!r} has no rule",
+                place(path, "slices", each.position, "critical"), found=f"critical slice {each.name!r} has no rule",
                 expected="a no-worse, at-least or at-most rule over every critical slice",
                 mend=f'Add [[rules]] with slice = "{each.name}", or take `critical` out.',
             )  # fmt: skip
     if definition.guards:
-        _check_draws(definition, path, len(definition.guarded_slices) * len(definition.guards.metrics))
+        guarded = len(declared) if definition.guards.slices == "every" else len(definition.guards.slices)
+        _check_draws(definition, path, guarded * len(definition.guards.metrics))
 
 
 def _check_words(definition: SuiteDefinition, path: Path) -> None:
@@ -169,7 +186,6 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
             place(path, "rules", position, "id"), found=f"rule ID {rule.id!r}",
             expected="an ID that doesn't begin with guard: or always:", mend="Rename the rule.",
         )  # fmt: skip
-    _known_slice(definition, path, ("rules", position, "slice"), rule.slice)
     if rule.kind != "invariant":
         return
     if rule.metric not in COUNTS:
@@ -184,6 +200,57 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
             place(path, "rules", position, "value"), found=f"a count of {rule.value}",
             expected="a whole number from 0", mend="Invariants are exact: write value = 0.",
         )  # fmt: skip
+
+
+def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
+    """Margins and bounds that every candidate meets, or none could: a slip of the decimal point is no demand."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "no-worse":
+            _check_margin(path, ("rules", position, "margin"), rule.metric, rule.margin or 0.0)
+        elif rule.kind != "invariant":
+            _check_floor(path, position, rule, rule.value or 0.0)
+    if definition.guards:
+        for name in definition.guards.metrics:
+            _check_margin(path, ("guards", "margin"), name, definition.guards.margin)
+
+
+def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> None:
+    most = parse(name).span
+    if margin >= most:
+        raise Misconfigured(
+            place(path, *keys), found=f"a margin of {margin:g}, and {name} can lose no more than {most:g}",
+            expected=f"a margin below {most:g}: with this one no candidate would fail",
+            mend="Write it in the metric's own units: two of a hundred are margin = 0.02.",
+        )  # fmt: skip
+
+
+def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
+    lowest, highest = parse(rule.metric).lowest, parse(rule.metric).highest
+    least = rule.kind == "at-least"
+    if value <= lowest if least else value >= highest:
+        found, who = "which every candidate is", "no candidate would fail"
+    elif value > highest if least else value < lowest:
+        found, who = "which no candidate can be", "every candidate would fail"
+    else:
+        return
+    said = f"{rule.metric} {rule.kind.replace('-', ' ')} {value:g}"
+    raise Misconfigured(
+        place(path, "rules", position, "value"), found=f"{said}, {found}",
+        expected=f"a value within {lowest:g} and {highest:g}: with this one {who}",
+        mend="Write it in the metric's own units: nine of ten are value = 0.9.",
+    )  # fmt: skip
+
+
+def check_counts(definition: SuiteDefinition, cases: Mapping[str, int], path: Path) -> None:
+    """Raises Misconfigured for an invariant that allows as many cases as its slice has promotion cases."""
+    for position, rule in enumerate(definition.rules):
+        if rule.kind == "invariant" and (rule.value or 0.0) >= cases[rule.slice]:
+            raise Misconfigured(
+                place(path, "rules", position, "value"),
+                found=f"{rule.value:g} cases {rule.metric}, and {rule.slice!r} has {cases[rule.slice]}",
+                expected="fewer than there are: with this count no candidate would fail",
+                mend="Invariants are exact: write value = 0.",
+            )  # fmt: skip
 
 
 def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str]]:
@@ -263,10 +330,10 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
         )  # fmt: skip
 
 
-def _known_slice(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
-    known = [ALL, *(each.name for each in definition.slices)]
+def _known_slice(names: Sequence[str], path: Path, keys: Sequence[Key], name: str) -> None:
+    known = [ALL, *names]
     if name not in known:
-        meant = nearest(name, known)
+        meant = nearest_slice(name, known)
         raise Misconfigured(
             place(path, *keys), found=f"slice {name!r}", expected=f"a declared slice: {', '.join(known)}",
             mend=f"Did you mean {meant!r}?" if meant else "Declare it under [[slices]].",

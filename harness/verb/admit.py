@@ -21,7 +21,7 @@ from harness.verb.plan import as_tuple
 from harness.verb.progress import doing
 
 if TYPE_CHECKING:
-    from harness.candidate.encoder import Encoder
+    from harness.candidate.graphed import Loaded
     from harness.candidate.parity import Parity
     from harness.candidate.probe import Probe
 
@@ -211,7 +211,7 @@ def _proofs(opened: Release) -> Iterator[Check]:
         return
     from harness.candidate.head_parity import head_parity, provable
     from harness.candidate.head_window_parity import head_window_parity
-    from harness.candidate.load import LOADERS
+    from harness.candidate.load import LOADERS, load_numbers
     from harness.candidate.probe import probe_texts
     from harness.candidate.prompt_room import head_prompt_room
 
@@ -222,9 +222,12 @@ def _proofs(opened: Release) -> Iterator[Check]:
         [tower] = opened.manifest.meaning.towers.values()
         texts = probe_texts(tower.input.max_length)
         yield _parity(head_parity(opened.model_folder, opened.manifest, texts))
-        joined = None if opened.cannot_run or opened.unranked else head_window_parity(opened, texts)
-        if joined is not None:
-            yield _parity(joined)
+        if not (opened.cannot_run or opened.unranked):
+            if opened.backend is not None:
+                yield from _backend(opened, load_numbers(opened))
+            joined = head_window_parity(opened, texts)
+            if joined is not None:
+                yield _parity(joined)
         yield head_prompt_room(opened.model_folder, tower)
     else:
         yield Check(
@@ -249,7 +252,7 @@ def _markers(opened: Release) -> Iterator[Check]:
 
 
 def _encoder(opened: Release) -> Iterator[Check]:
-    from harness.candidate.backend import backed
+    from harness.candidate.backend import backed, on_backend
     from harness.candidate.load import load
     from harness.candidate.parity import Parity
     from harness.candidate.prompt_room import prompt_room
@@ -263,7 +266,7 @@ def _encoder(opened: Release) -> Iterator[Check]:
     yield room
     if not room.ok:
         return
-    if opened.backend is not None:
+    if on_backend(opened):
         checks = list(_backend(opened, encoder))
         yield from checks
         if not all(check.ok for check in checks):
@@ -282,17 +285,18 @@ def _probe(shown: "Probe") -> Check:
     )  # fmt: skip
 
 
-def _backend(opened: Release, encoder: "Encoder") -> Iterator[Check]:
-    """Rows made by another backend are those of the library, or those of a model that means itself."""
-    from harness.candidate.backend import faults, prove
+def _backend(opened: Release, loaded: "Loaded") -> Iterator[Check]:
+    """What another backend computes is what the library does, or what a model that means itself does."""
+    from harness.candidate.backend import prove
 
-    records = prove(opened, encoder)
-    for (name, fault), record in zip(faults(opened, encoder).items(), records, strict=True):
+    for part in prove(opened, loaded):
+        record, fault = part.record, part.fault
         read = f"padding on the {' and '.join(record.padding_sides)}, at most {record.max_length} tokens"
+        what = "rows" if record.kind == "rows" else "numbers"
         yield Check(
-            f"backend: {record.backend}, {name}", fault is None,
+            f"backend: {record.backend}, {part.name}", fault is None,
             fault or f"largest difference {record.largest_difference:.2g}; {read}",
-            "rows in eight bits" if record.quantised else f"rows within {record.tolerance:g} of the library's",
+            f"{what} in eight bits" if record.quantised else f"{what} within {record.tolerance:g} of the library's",
             "" if fault is None else "Delete the export beside release.toml to have it made again, or run on torch.",
         )  # fmt: skip
 

@@ -90,7 +90,6 @@ def write_bundle(place: Place, found: Answer) -> None:
         record = read.find_run(connection, found.run)
         releases = read.releases(connection, found.run)
         lock = stored_lock(connection, record.suite_digest)
-        tables = read.evidence(connection, found.run)
     opened = {side: open_release(place.root / each.place) for side, each in releases.items()}
     for side, each in opened.items():
         refuse_changed(each.folder, then=releases[side].content_id, now=each.content_id)
@@ -117,7 +116,8 @@ def write_bundle(place: Place, found: Answer) -> None:
     }
     report = markdown(content(place, replace(found, bundle=None)))
     folder = place.bundle(candidate.folder, found.run)
-    sums = write(folder, records, tables, {"report.md": report})
+    with place.store.reading() as connection:
+        sums = write(folder, records, read.evidence(connection, found.run), {"report.md": report})
     advance(candidate.folder, candidate.content_id, State.CANDIDATE, {"run": found.run, "bundle": sums})
 
 

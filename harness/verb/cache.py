@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -12,7 +13,7 @@ from harness.candidate.open import keys_on
 from harness.errors import HarnessError, Misconfigured
 from harness.file.whole import cannot_write
 from harness.identity import Json
-from harness.release.field import sides_of
+from harness.release.field import COMPOSED, sides_of
 from harness.release.manifest import Meaning
 from harness.run import cache as kept
 from harness.store import account
@@ -24,7 +25,7 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([kmgt]?)(i?)b?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A side of a release whose vectors have an entry's key."""
+    """A side of a release whose vectors have an entry's key. A member of a composed one is named `release/role`."""
 
     release: str
     side: str
@@ -111,10 +112,27 @@ def _users(place: Place) -> dict[str, tuple[User, ...]]:
         return {}
     users: dict[str, list[User]] = {}
     for each in every:
-        try:
-            meaning, runtime = Meaning.model_validate_json(each.meaning), json.loads(each.runtime)
-        except ValidationError:  # another version's
-            continue
-        for side in sides_of(meaning):
-            users.setdefault(keys_on(runtime, meaning, side, "").vector, []).append(User(each.release, side))
+        for key, user in _keys(
+            each.release, json.loads(each.meaning), json.loads(each.runtime), json.loads(each.parts)
+        ):
+            users.setdefault(key, []).append(user)
     return {key: tuple(dict.fromkeys(found)) for key, found in users.items()}
+
+
+def _keys(release: str, told: Json, runtime: dict[str, Json], parts: dict[str, Json]) -> Iterator[tuple[str, User]]:
+    """Of each side of a release, and of the members that are run in its place, named by their roles."""
+    try:
+        meaning = Meaning.model_validate_json(json.dumps(told))
+    except ValidationError:  # another version's
+        return
+    if meaning.interaction.kind in COMPOSED:
+        for role, part in parts.items():
+            on = runtime.get(role)
+            if isinstance(on, dict) and on:
+                yield from _keys(f"{release}/{role}", part, on, {})
+        return
+    # Of a pair, what a side runs on where its member says so, and for the others what stands beside that.
+    usual = {name: value for name, value in runtime.items() if name not in sides_of(meaning)}
+    for side in sides_of(meaning):
+        on = runtime.get(side)
+        yield keys_on(on if isinstance(on, dict) else usual, meaning, side, "").vector, User(release, side)

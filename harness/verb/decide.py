@@ -1,7 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +13,7 @@ from harness.compare.draw import Resample
 from harness.compare.scoreboard import ALL, Population, scoreboard
 from harness.errors import Misconfigured, NotFound
 from harness.gate import exposure, waiver
+from harness.gate.check import jackknife_remarks
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
 from harness.identity import Json
@@ -34,6 +35,7 @@ from harness.verb.measure_task import measure_task
 from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
+from harness.verb.slices import fix_slices
 from harness.verb.task.calibration import ranked_companions
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
@@ -113,18 +115,15 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
     )
     reading = exposure.record(suite_folder, exposed, remembered)
-    policy = _policy(lock)
+    policy = policy_of(lock)
     with place.store.writing() as connection:
         record_policy(connection, run, lock)
         if exposed not in remembered:
             write.append(connection, "exposures", {}, {name: [value] for name, value in asdict(exposed).items()})
+        members = fix_slices(connection, run, lock)
         sides = _measured(connection, run, releases, lock)
         promotion = cases.roles == "promotion"
-        population = Population.of(
-            cases.case_ids[promotion],
-            cases.groups[promotion],
-            {each.name: set(lock.slices[each.name]) for each in lock.definition.slices},
-        )
+        population = population_of(cases, members)
         seeds = np.random.default_rng(lock.definition.uncertainty.seed).spawn(2)
         cells = scoreboard(
             population,
@@ -135,10 +134,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             level=policy.uncertainty.level,
             bounds={name: (parse(name).lowest, parse(name).highest) for name in sides["candidate"].values},
         )
-        flags = _flags(sides, promotion)
+        flags = flags_of(sides, promotion)
         results = name_findings(judge(policy, population, cells, flags, seeds[1]), subject)
         results = list(
-            waiver.apply(results, waivers, read.findings_besides(connection, run), str(suite_folder / waiver.FILE))
+            waiver.apply(results, waivers, read.findings_besides(connection, run), waiver.places(suite_folder, waivers))
         )
         if policy.budget is not None and reading.ordinal > policy.budget:
             results.append(_over_budget(reading.ordinal, policy.budget))
@@ -153,6 +152,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_parameter_remarks(connection, releases, lock),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
+                *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
                 *read.training_remarks(connection, run),
             ),
@@ -168,7 +168,10 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
 
 
 def _measured(
-    connection: Connection, run: str, releases: dict[str, read.ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    releases: dict[str, read.ReleaseRecord],
+    lock: Lock,
 ) -> dict[str, Measured]:
     if lock.definition.task not in RANKED:
         return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
@@ -182,16 +185,17 @@ def _measured(
     return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
 
 
-def _policy(lock: Lock) -> Policy:
+def policy_of(lock: Lock) -> Policy:
+    """What a frozen suite demands, as the gate reads it."""
     definition = lock.definition
     names = definition.metric_names
     return Policy(
         rules=tuple(definition.rules),
         guards=definition.guards,
-        guarded=definition.guarded_slices,
+        guarded=lock.guarded,
         uncertainty=definition.uncertainty,
-        critical=frozenset(each.name for each in definition.slices if each.critical),
-        min_support={each.name: each.min_support for each in definition.slices},
+        critical=frozenset(each.name for each in lock.declared if each.critical),
+        min_support={each.name: each.min_support for each in lock.declared},
         missing=definition.cases.missing,
         max_judged_gap=definition.ranking.max_judged_gap,
         budget=definition.budget.promotion_reads,
@@ -201,7 +205,18 @@ def _policy(lock: Lock) -> Policy:
     )
 
 
-def _flags(sides: dict[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+def population_of(cases: read.CaseRows, members: Mapping[str, Collection[str]]) -> Population:
+    """The promotion cases with their groups and slices."""
+    promotion = cases.roles == "promotion"
+    return Population.of(
+        cases.case_ids[promotion],
+        cases.groups[promotion],
+        {name: set(ids) for name, ids in members.items()},
+    )
+
+
+def flags_of(sides: Mapping[str, Measured], promotion: NDArray[np.bool_]) -> Flags:
+    """What happened to each promotion case besides its values."""
     none = dict.fromkeys(sides["candidate"].flags, np.zeros(int(promotion.sum()), dtype=bool))
     found = {side: {name: flag[promotion] for name, flag in each.flags.items()} for side, each in sides.items()}
     return Flags(found["candidate"], found.get("parent", none))
@@ -229,9 +244,10 @@ def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: expos
         )
     if "parent" not in releases:
         left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
-        guards = len(lock.definition.guarded_slices) * len(
-            lock.definition.guards.metrics if lock.definition.guards else []
-        )
+        guards = len(lock.guarded) * len(lock.definition.guards.metrics if lock.definition.guards else [])
+        at_run = [each.name for each in lock.declared if each.from_parent]
+        if at_run:
+            remarks.append(f"No parent, so no case in what only it fixes: {', '.join(at_run)}.")
         remarks.append(f"No parent, so no bundle; not judged: no-worse rules {left}, guards {guards}.")
     if len({each.interaction == "recorded" for each in releases.values()}) > 1:
         remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")

@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.compare.align import align
-from harness.compare.scoreboard import Cell, SideCell
-from harness.compare.transition import transitions
+from harness.compare.scoreboard import ALL, Cell, SideCell
+from harness.compare.transition import moved, transitions
 from harness.metric.name import parse
 from harness.output.decision import Decision, RuleResult
 from harness.output.value import CaseValues, Status
@@ -20,6 +20,7 @@ from harness.store.read_task import predictions
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured
+from harness.verb.slices import members_of
 
 # A value of 1 but for rounding.
 RIGHT = 1 - 1e-9
@@ -95,6 +96,7 @@ def keep_transitions(
     first, or predict the same. Without a criterion there are no transitions.
     """
     write.remove(connection, "transitions", {"run": run})
+    write.remove(connection, "transition_tests", {"run": run})
     criterion = lock.definition.metrics.right
     if "parent" not in sides or criterion is None:
         return
@@ -113,6 +115,26 @@ def keep_transitions(
     write.append(connection, "transitions", {"run": run, "criterion": criterion}, {
         "case_id": pa.array(aligned.case_ids[asked], pa.string()),
         "transition": pa.array([str(each) for each in became], pa.string()),
+    })  # fmt: skip
+    _keep_tests(connection, run, lock, aligned.case_ids[asked], became)
+
+
+def _keep_tests(
+    connection: Connection, run: str, lock: Lock, case_ids: NDArray[np.object_], became: NDArray[np.object_]
+) -> None:
+    """Whether what moved in each slice fell to either side alike, by group."""
+    named = dict(zip(lock.case_ids, lock.groups, strict=True))
+    groups = np.unique([named[case] for case in case_ids], return_inverse=True)[1]
+    within = {name: set(held) for name, held in members_of(connection, run, lock).items()}
+    members = {ALL: np.ones(len(case_ids), dtype=bool)} | {
+        name: np.array([case in held for case in case_ids], dtype=bool) for name, held in within.items()
+    }
+    found = {name: moved(became[held], groups[held]) for name, held in members.items() if held.any()}
+    write.append(connection, "transition_tests", {"run": run}, {
+        "slice": pa.array(list(found), pa.string()),
+        "lost_groups": [each.lost for each in found.values()],
+        "won_groups": [each.won for each in found.values()],
+        "p": pa.array([each.p for each in found.values()], pa.float64()),
     })  # fmt: skip
 
 

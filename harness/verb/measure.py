@@ -39,16 +39,20 @@ class Measured:
 
 
 def measure(connection: Connection, run: str, side: str, release: str, lock: Lock) -> Measured:
-    """Reads one side's rankings, computes every metric that the suite names, and stores the values; besides, where a
-    last stage was given candidates, how far they reach.
-    """
+    """Measures one side and stores the values; besides, where a last stage was given candidates, how far they reach."""
+    found = measured(connection, run, side, lock)
+    kept = found.values if found.ceiling is None else {**found.values, CEILING: found.ceiling}
+    keep_values(connection, {"run": run, "side": side, "release": release}, found.case_ids, kept)
+    return found
+
+
+def measured(connection: Connection, run: str, side: str, lock: Lock) -> Measured:
+    """Reads one side's rankings and computes every metric that the suite names; nothing is written."""
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
     given = _given(rows, candidates(connection, run, side))
     values: dict[str, Contribution] = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
     ceiling = None if given is None else _values(rows, places, given, CEILING, lock)
-    kept = values if ceiling is None else {**values, CEILING: ceiling}
-    keep_values(connection, {"run": run, "side": side, "release": release}, rows.case_ids, kept)
     return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
 
 

@@ -18,6 +18,7 @@ from harness.store.read_task import golds, said
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured, keep_companions, keep_values, metric_names, zero_for_missing
 from harness.verb.parameter import calibrator_of, threshold_of
+from harness.verb.slices import members_of
 from harness.verb.task.answers import judge_answers
 from harness.verb.task.choices import judge_choices
 from harness.verb.task.entities import judge_entities, types_of
@@ -37,10 +38,32 @@ JUDGES: Mapping[str, Callable[[Asked, tuple[str, ...]], Judged]] = {
 
 
 def measure_task(
-    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+    connection: Connection,
+    run: str,
+    suite_digest: str,
+    releases: Mapping[str, ReleaseRecord],
+    lock: Lock,
 ) -> dict[str, Measured]:
-    """Reads what every side said, computes every metric that the suite names, and stores it. Sides are measured over
-    the same classes, so that what one brings to a metric can be exchanged for what the other does.
+    """Reads what every side said, computes every metric that the suite names, and stores it."""
+    found = {}
+    for side, asked in asked_sides(connection, run, suite_digest, releases, lock).items():
+        judged, found[side] = measured(asked, lock)
+        _keep(connection, run, side, releases[side].release, asked, judged, found[side].values)
+    return found
+
+
+def measured(asked: Asked, lock: Lock) -> tuple[Judged, Measured]:
+    """One side's outputs as its task judges them, and every metric that the suite names; nothing is written."""
+    judged = JUDGES[lock.definition.task](asked, metric_names(lock))
+    values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
+    return judged, Measured(asked.gold.case_ids, values, _flags(asked, judged))
+
+
+def asked_sides(
+    connection: Connection, run: str, suite_digest: str, releases: Mapping[str, ReleaseRecord], lock: Lock
+) -> dict[str, Asked]:
+    """What every side said. Sides are measured over the same classes, so that what one brings to a metric can be
+    exchanged for what the other does.
     """
     gold, marks = golds(connection, suite_digest), case_marks(connection, suite_digest)
     for release in releases.values():
@@ -48,9 +71,9 @@ def measure_task(
     outputs = {side: said(connection, run, side) for side in releases}
     labels = lock.label_schema or ()
     ids = gold.case_ids.tolist()
-    within = {name: set(members) for name, members in lock.slices.items()}
+    within = {name: set(found) for name, found in members_of(connection, run, lock).items()}
     slices = {"all": np.ones(len(ids), dtype=bool)} | {
-        name: np.array([case in members for case in ids], dtype=bool) for name, members in within.items()
+        name: np.array([case in found for case in ids], dtype=bool) for name, found in within.items()
     }
     every = {
         side: Asked(
@@ -67,14 +90,7 @@ def measure_task(
     }
     own = types_of if lock.definition.task == "entity" else _labels_of
     beyond = tuple(sorted({name for asked in every.values() for name in own(asked)} - set(labels)))
-    found = {}
-    for side, release in releases.items():
-        asked = replace(every[side], beyond=beyond)
-        judged = JUDGES[lock.definition.task](asked, metric_names(lock))
-        values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
-        _keep(connection, run, side, release.release, asked, judged, values)
-        found[side] = Measured(gold.case_ids, values, _flags(asked, judged))
-    return found
+    return {side: replace(asked, beyond=beyond) for side, asked in every.items()}
 
 
 def _labels_of(asked: Asked) -> set[str]:

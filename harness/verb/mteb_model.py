@@ -7,9 +7,9 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.cross import Pair, load_cross
+from harness.candidate.cross import Pair
 from harness.candidate.encoder import Encoded, Encoder
-from harness.candidate.load import load_to_run
+from harness.candidate.load import load_cross_to_run, load_to_run
 from harness.candidate.side import Side
 from harness.errors import Misconfigured, Stopped
 from harness.readout.normalisation import l2
@@ -107,7 +107,7 @@ class PairModel:
 
     def __init__(self, release: Release, metadata: Any) -> None:
         self.mteb_model_meta = metadata
-        self._release, self._encoder = release, load_cross(release)
+        self._release, self._encoder = release, load_cross_to_run(release)
 
     def predict(
         self,

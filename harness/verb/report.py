@@ -1,6 +1,7 @@
 """`harness report`: a stored run as a page, a note for a pull request, and a test result for CI."""
 
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def content(place: Place, found: Answer) -> Content:
             ),
             primary=primary,
             metrics=metric_names(lock),
-            slices=_slices(lock),
+            slices=_slices(lock, {**lock.slices, **read.run_slices(connection, found.run)}),
             criterion=transitions.criterion,
             transitions=transitions.counts,
             regressions=tuple(each for each, move in zip(changes, moves, strict=True) if move < 0)[:SHOWN],
@@ -98,7 +99,7 @@ def content(place: Place, found: Answer) -> Content:
         )
 
 
-def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
+def _slices(lock: Lock, members: Mapping[str, Collection[str]]) -> tuple[SliceInfo, ...]:
     """`all` first. Cases and groups are those of the promotion role."""
     promoted = {
         case: group
@@ -106,9 +107,9 @@ def _slices(lock: Lock) -> tuple[SliceInfo, ...]:
         if role == "promotion"
     }
     declared = [SliceInfo("all", "every promotion case", True, len(promoted), len(set(promoted.values())))]
-    for each in lock.definition.slices:
-        groups = [promoted[case] for case in lock.slices[each.name] if case in promoted]
-        declared.append(SliceInfo(each.name, each.where, each.critical, len(groups), len(set(groups))))
+    for each in lock.declared:
+        groups = [promoted[case] for case in members[each.name] if case in promoted]
+        declared.append(SliceInfo(each.name, each.definition, each.critical, len(groups), len(set(groups))))
     return tuple(declared)
 
 

@@ -72,8 +72,11 @@ def run_in(place: Place, suite: str, candidate: str, parent: str | None, *, cach
         record_heads(connection, frozen, run)
         for side, found in seen.items():
             record_trained(connection, run, side, found)
+    lock = frozen.lock
+    # What follows is read from the store: of a large suite, the texts would only take room beside it.
+    del frozen
     with doing("measuring and deciding"):
-        decide_run(place, run, frozen_at, frozen.lock)
+        decide_run(place, run, frozen_at, lock)
     if "parent" in sides:
         keep_plan(place, run, sides["parent"], sides["candidate"])
     return conclude_run(place, run, bundling=True)
@@ -204,11 +207,11 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     started = time.perf_counter()
     names = " and ".join(release.name for release in todo.values())
     with doing(f"{names}: {len(frozen.suite.cases)} cases of {frozen.lock.definition.name}"), listening() as heard:
-        executed = execute(todo, frozen, kept)
+        executed = dict(execute(todo, frozen, kept))
     for side, release in todo.items():
         _match_labels(release, executed[side], frozen)
     seconds = (time.perf_counter() - started) / len(todo)
     for side, release in todo.items():
         with place.store.writing() as connection:
-            record_outputs(connection, run, side, release.name, executed[side], seconds)
+            record_outputs(connection, run, side, release.name, executed.pop(side), seconds)
     keep_passes(place, run, heard, todo)

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from harness.bundle.write import write
+from harness.store.read import Evidence
 
 
 @pytest.fixture
@@ -15,7 +16,10 @@ def bundle(tmp_path: Path) -> Path:
     write(
         folder,
         {"decision": {"outcome": "PASS", "value": 0.1}, "suite.lock": ["é", None]},
-        {"cases": pa.table({"case_id": ["q1", "q2"]}), "none": pa.table({"x": pa.array([], pa.float64())})},
+        [
+            Evidence("cases", pa.table({"case_id": ["q1", "q2"]}).to_reader()),
+            Evidence("none", pa.table({"x": pa.array([], pa.float64())}).to_reader()),
+        ],
         {"report.md": "# PASS\n"},
     )
     return folder

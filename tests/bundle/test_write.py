@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from harness.bundle.write import write
+from harness.store.read import Evidence
 n, rows = 100_000, int(sys.argv[2])
 table = pa.table({
     "case_id": [f"q{i % 977}" for i in range(n)],
@@ -33,7 +34,7 @@ table = pa.concat_tables([table.slice(start, rows) for start in range(0, n, rows
 records = {"a": {"x": 1, "y": 0.1}, "b": {"y": 0.1, "x": 1}}
 if rows < n:
     records = {name: dict(reversed(records[name].items())) for name in ("b", "a")}
-print(write(Path(sys.argv[1]), records, {"rankings": table}, {"report.md": "é\\n"}))
+print(write(Path(sys.argv[1]), records, [Evidence("rankings", table.to_reader())], {"report.md": "é\\n"}))
 """
 
 
@@ -59,9 +60,9 @@ class TestContents:
 
     def test_the_digest_is_that_of_the_checksums(self, tmp_path: Path) -> None:
         """One figure that names all of it."""
-        found = write(tmp_path / "b", {"a": 1}, {}, {})
+        found = write(tmp_path / "b", {"a": 1}, [], {})
         assert found == hashlib.sha256((tmp_path / "b" / SUMS).read_bytes()).hexdigest()
-        assert found != write(tmp_path / "b", {"a": 2}, {}, {})
+        assert found != write(tmp_path / "b", {"a": 2}, [], {})
 
 
 class TestSameBytes:
@@ -82,7 +83,7 @@ class TestSameBytes:
         """Not that in which a file system gives names."""
         walk = Path.rglob
         monkeypatch.setattr(Path, "rglob", lambda self, pattern: sorted(walk(self, pattern), reverse=True))
-        write(tmp_path / "b", {"b": 1, "a": 2, "B": 3}, {}, {"é.md": ""})
+        write(tmp_path / "b", {"b": 1, "a": 2, "B": 3}, [], {"é.md": ""})
         names = [line.split("  ")[1] for line in (tmp_path / "b" / SUMS).read_text(encoding="utf-8").splitlines()]
         assert names == ["B.json", "a.json", "b.json", "é.md"]
 
@@ -95,7 +96,7 @@ class TestSameBytes:
 class TestWhole:
     def test_what_stood_there_is_replaced_whole(self, bundle: Path) -> None:
         """A file of the old one does not stay behind."""
-        write(bundle, {"decision": {"outcome": "PASS"}}, {}, {})
+        write(bundle, {"decision": {"outcome": "PASS"}}, [], {})
         assert sorted(contents(bundle)) == [SUMS, "decision.json"]
         assert verify(bundle).ok
 
@@ -109,5 +110,5 @@ class TestWhole:
         """Byte for byte."""
         before = contents(bundle)
         with pytest.raises(ValueError):
-            write(bundle, records, {}, texts)
+            write(bundle, records, [], texts)
         assert contents(bundle) == before

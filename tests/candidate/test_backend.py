@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.candidate.backend import backed, prove
-from harness.candidate.export import export_rows, graph_path, record_path
-from harness.candidate.load import load, load_to_run
+from harness.candidate.export import Source, export_graph, graph_path, record_path
+from harness.candidate.load import load, load_proven
 from harness.errors import Misconfigured, NotAdmitted
 
 from .test_bi import texts
@@ -38,8 +38,14 @@ def graph(tiny, tmp_path_factory):
         keys=Keys("", "", ""), side="document", include_prompt=True, truncate_dim=None,
     )  # fmt: skip
     file = tmp_path_factory.mktemp("graph") / "both.onnx"
-    export_rows(side, file, None)
+    export_graph(source_of(side), file, None)
     return file
+
+
+def source_of(side):
+    """A side's rows, as they are exported."""
+    first, names = side.modules[0], tuple(side.tokenizer.model_input_names)
+    return Source(side.folder, first, first, names, "token_embeddings", side.widest)
 
 
 def test_windows_are_proven_as_long_as_they_are(release, tiny, graph):
@@ -51,7 +57,7 @@ def test_windows_are_proven_as_long_as_they_are(release, tiny, graph):
     shutil.copy(graph, graph_path(here.folder, "both"))
     prove(here, load(here, here.prompts_for("any")))
     found, expected = (
-        load_to_run(each, each.prompts_for("any")).encode(texts(9), "document") for each in (here, torchs)
+        load_proven(each, each.prompts_for("any")).encode(texts(9), "document") for each in (here, torchs)
     )
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
 
@@ -75,6 +81,12 @@ def loaded(release):
     return load(release, release.prompts_for())
 
 
+def proven(release):
+    """The record of the only graph of a release."""
+    [part] = prove(release, loaded(release))
+    return part.record
+
+
 def edit(release, backend, **values):
     file = record_path(release.folder, "both", backend)
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
@@ -86,8 +98,8 @@ class TestProven:
         """After the parity run, texts of all lengths; torch makes no row any more."""
         release = opened(backend)
         plain = loaded(release).encode(texts(30), "query").vectors
-        [record] = prove(release, loaded(release))
-        encoder = load_to_run(release, release.prompts_for())
+        record = proven(release)
+        encoder = load_proven(release, release.prompts_for())
         np.testing.assert_allclose(encoder.encode(texts(30), "query").vectors, plain, atol=1e-5)
         assert record.largest_difference <= record.tolerance
         assert (record.padding_sides, record.max_length, record.mask) == (["left", "right"], 48, "attention_mask")
@@ -98,7 +110,7 @@ class TestProven:
     def test_a_vector_is_the_same_bits_in_any_company(self, opened, backend):
         release = opened(backend)
         prove(release, loaded(release))
-        encoder = load_to_run(release, release.prompts_for())
+        encoder = load_proven(release, release.prompts_for())
         given = texts(30)
         whole = encoder.encode(given, "query").vectors
         assert encoder.encode(given[::-1], "query").vectors[::-1].tobytes() == whole.tobytes()
@@ -106,7 +118,7 @@ class TestProven:
 
     def test_a_release_without_a_graph_has_one_exported(self, opened):
         release = opened("onnx", file=None)
-        [record] = prove(release, loaded(release))
+        record = proven(release)
         assert graph_path(release.folder, "both").is_file() and record.largest_difference <= record.tolerance
 
     def test_what_computes_is_in_the_keys(self, opened, release, tiny):
@@ -120,7 +132,7 @@ class TestRefused:
     def test_without_a_parity_run(self, opened):
         release = opened("onnx")
         with pytest.raises(NotAdmitted, match="no parity run"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     @pytest.mark.parametrize(
         ("values", "reason"),
@@ -140,14 +152,14 @@ class TestRefused:
         prove(release, loaded(release))
         edit(release, "onnx", **values)
         with pytest.raises(NotAdmitted, match=reason):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_a_record_that_cannot_be_read(self, opened):
         release = opened("onnx")
         prove(release, loaded(release))
         edit(release, "onnx", tolerance="loose")
         with pytest.raises(Misconfigured, match="tolerance"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_another_graph_than_was_proven(self, opened):
         release = opened("onnx")
@@ -155,15 +167,15 @@ class TestRefused:
         with graph_path(release.folder, "both").open("ab") as file:
             file.write(b"\0")
         with pytest.raises(NotAdmitted, match="another one than was proven"):
-            load_to_run(release, release.prompts_for())
+            load_proven(release, release.prompts_for())
 
     def test_eight_bits_under_a_release_of_float32(self, opened, release, tiny, tmp_path):
         """The tolerance of float32 tells them apart, by the figure."""
         require("onnx")
         rounded = tmp_path / "int8.onnx"
-        export_rows(loaded(release(f"path:{tiny}")).sides["query"], rounded, "int8")
+        export_graph(source_of(loaded(release(f"path:{tiny}")).sides["query"]), rounded, "int8")
         mine = opened("onnx", file=rounded)
-        [record] = prove(mine, loaded(mine))
+        record = proven(mine)
         assert record.largest_difference > 10 * record.tolerance
         with pytest.raises(NotAdmitted, match="rows are off by"):
             backed(mine, loaded(mine))
@@ -177,7 +189,7 @@ class TestEightBits:
         mine = release(model, 'quantised = "int8"\n[runtime]\nbackend = "onnx"\n')
         assert mine.content_id != release(model).content_id
         prove(mine, loaded(mine))
-        encoder = load_to_run(mine, mine.prompts_for())
+        encoder = load_proven(mine, mine.prompts_for())
         whole, plain = (each.encode(texts(20), "query").vectors for each in (encoder, loaded(mine)))
         assert 1e-4 < np.abs(whole - plain).max() < 0.2
         assert encoder.encode(texts(20)[:1], "query").vectors.tobytes() == whole[:1].tobytes()

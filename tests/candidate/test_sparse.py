@@ -217,10 +217,6 @@ class TestLoading:
         with pytest.raises(Misconfigured, match="2 special tokens"):
             encoder("[input]\nmax_length = 2\n")
 
-    def test_another_backend_than_torch_is_not_run(self, release) -> None:
-        """An export's rows would have no head."""
-        assert release('[runtime]\nbackend = "onnx"\n').cannot_run == "a sparse release whose rows are made by onnx"
-
     def test_a_static_table_of_weights_is_refused_by_name(self, release, tmp_path: Path) -> None:
         """An encoder that needs no model for its queries is not read by this version."""
         from sentence_transformers import SparseEncoder

@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import Misconfigured
 from harness.gate.decide import conclude
-from harness.gate.waiver import FILE, Waiver, apply, read
+from harness.gate.waiver import FILE, Waiver, apply, places, read
 from harness.output.decision import Outcome, RuleResult
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
@@ -34,7 +34,7 @@ def failed(**changes: object) -> RuleResult:
 
 
 def waived(results: Sequence[RuleResult], waivers: Sequence[Waiver], *others: str) -> tuple[RuleResult, ...]:
-    return apply(results, waivers, frozenset(others), "waivers.toml")
+    return apply(results, waivers, frozenset(others), [f"waivers.toml line {4 + i}" for i in range(len(waivers))])
 
 
 class TestReading:
@@ -130,8 +130,22 @@ class TestApplying:
     )
     def test_one_that_matches_no_finding(self, changes: dict[str, str]) -> None:
         """Rule, slice and finding must all be those of the FAIL."""
-        with pytest.raises(Misconfigured, match=r"waivers\.toml: the waiver of"):
+        with pytest.raises(Misconfigured, match=r"waivers\.toml line 4: the waiver of"):
             waived([failed()], [waiver(**changes)])
+
+    def test_a_misspelt_rule_is_told_the_right_one(self) -> None:
+        """The finding says whose it is, also where another run has the same finding."""
+        for others in ((), ("a" * 64,)):
+            with pytest.raises(Misconfigured, match='Write rule = "headline" and slice = "all"'):
+                waived([failed()], [waiver(rule="headlin")], *others)
+
+    def test_an_error_names_the_line(self, tmp_path: Path) -> None:
+        """Of the entry that is meant, the second of two."""
+        write(tmp_path, ENTRY, {**ENTRY, "rule": '"old"', "expires": "2026-11-01T00:00:00Z"})
+        with pytest.raises(Misconfigured, match=r"waivers\.toml line 16: the waiver of old"):
+            read(tmp_path, NOW)
+        write(tmp_path, ENTRY, {**ENTRY, "rule": '"old"'})
+        assert [each.rpartition(" ")[2] for each in places(tmp_path, read(tmp_path, NOW))] == ["9", "17"]
 
     def test_one_for_the_finding_of_another_run(self) -> None:
         """A suite judges many candidates: it is no error and waives nothing here; one that no run found is."""

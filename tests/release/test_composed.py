@@ -127,10 +127,11 @@ class TestWhatCanBeRun:
         assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
         assert "windows" in opened(whole(PAIR.replace('"a"', '"tiny"'))).cannot_run
 
-    def test_a_pair_runs_in_torch_alone(self, bi, whole):
-        """A member's other backend is not left out unseen."""
+    def test_a_pair_runs_on_what_its_members_say(self, bi, whole):
+        """It says nothing of it for itself, and neither do stages."""
         bi("a"), bi("b", '[runtime]\nbackend = "onnx"\n')
-        assert opened(whole(PAIR)).cannot_run == "a pair whose rows are made by onnx"
+        pair = opened(whole(PAIR))
+        assert pair.cannot_run is None and (pair.backend, pair.encoder_of("document").backend) == (None, "onnx")
 
     def test_classes_none_of_which_is_the_score_rank_nothing(self, sequence):
         """They are named, and the one that release.toml names ranks."""

@@ -216,7 +216,9 @@ class TestDirection:
         """Its interval lies above zero, and that is the bad side; its column says that lower is better."""
         page = html(contents.labelled())
         board = page.partition('<table class="board">')[2].partition("</table>")[0]
-        [cell] = re.findall(r'<td class="n ([a-z]*)">[^/]*?<span class="delta"[^>]*>(?:(?!</td>).)*\+0\.2000', board)
+        [cell] = re.findall(
+            r'<td class="n ([a-z]*)"><span[^>]*>[^<]*</span><span class="delta"[^>]*>(?:(?!</td>).)*\+0\.2000', board
+        )
         assert cell == "down"
         assert re.findall(r'<bdi>(\w+)</bdi> <span class="lower">lower is better', board) == ["log_loss"]
 

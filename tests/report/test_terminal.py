@@ -34,15 +34,17 @@ class TestAnswer:
         assert "17 others pass" in said
 
     def test_metrics_over_all(self, contents, capsys):
-        """Both sides of every metric, and the paired difference with its interval."""
+        """Both sides of every metric, the candidate's interval, the paired difference with its own, MDE and support."""
         answer = replace(
             contents.failing().answer,
             deltas={"all": {"nDCG@10": DeltaSummary(-0.0213, -0.0367, -0.0071, 0.02, 412, 80, 9)}},
         )
         said = _printed(capsys, answer)
         lines = {line.split()[0]: line.split()[1:] for line in said.split("\n") if line.startswith(("nDCG", "RR"))}
-        assert lines["nDCG@10"] == ["0.6325", "0.6112", "−0.0213", "[−0.0367,", "−0.0071]", "412/414"]
-        assert lines["RR@10"] == ["0.5625", "0.5412", "–", "–", "412/414"]
+        assert " ".join(lines["nDCG@10"][:4]).startswith("0.6325 0.6112 [0.5500, ")
+        assert lines["nDCG@10"][4:] == ["−0.0213", "[−0.0367,", "−0.0071]", "0.0200", "412/414", "188"]
+        assert lines["RR@10"][:2] == ["0.5625", "0.5412"]
+        assert lines["RR@10"][-5:] == ["–", "–", "–", "412/414", "188"]
 
     def test_a_loss_says_so(self, contents, capsys):
         """Beside its name, as nothing else tells which way is worse."""

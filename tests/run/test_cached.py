@@ -218,7 +218,7 @@ def test_the_graph_of_another_backend_is_what_a_release_runs_on(
         (tmp_path / "export" / "both.onnx").write_bytes(graph)
         found.append(room.runs_on(SimpleNamespace(backend="onnx", folder=tmp_path)))
     assert found[0] != found[1] and found[0]["graphs"].keys() == {"both.onnx"}
-    assert room.runs_on(SimpleNamespace(backend=None, folder=tmp_path)) == {"backend": None}
+    assert room.runs_on(SimpleNamespace(backend=None, folder=tmp_path, members={})) == {"backend": None}
 
 
 SAVED = {"late": save_late, "sparse": save_sparse, "bi": save_router}

@@ -114,7 +114,6 @@ class TestFit:
         ("model", "extra", "found"),
         [("entity", '[output]\ndecoder = "crf"\ntransitions = "crf.json"\n', "a CRF"),
          ("entity", "[score]\ntemperature = 2.0\n", "temperature"),
-         ("entity", '[runtime]\nbackend = "onnx"\n', "onnx"),
          ("classification", '[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n', "windows by best")],
     )  # fmt: skip
     def test_what_cannot_be_run_is_named(self, opened, tmp_path: Path, model: str, extra: str, found: str) -> None:

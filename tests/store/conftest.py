@@ -102,6 +102,7 @@ def write_predictions(connection: Connection) -> None:
 def write_decision(connection: Connection) -> None:
     rows(connection, "transitions", {"run": RUN, "criterion": "Success@1"}, "case_id transition",
          ("q-b", "both-right"), ("q-a", "parent-only"), ("q-c", "both-wrong-different"))  # fmt: skip
+    rows(connection, "transition_tests", {"run": RUN}, "slice lost_groups won_groups p", ("all", 1, 0, 1.0))
     names = "position id kind metric slice outcome reason critical delta margin n_cases n_groups p_adjusted finding"
     names += " awaits_judging"
     rows(connection, "rules", {"run": RUN}, names,

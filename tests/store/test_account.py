@@ -37,11 +37,11 @@ class TestRuns:
 
 class TestTransitions:
     def test_by_slice_with_all_first(self, small: Store) -> None:
-        """q-b and q-c are typos; what nobody made is 0."""
+        """q-b and q-c are typos; what nobody made is 0, and what was not tested has no p."""
         with small.reading() as connection:
             found = account.transitions(connection, RUN)
         assert found == Transitions("Success@1", (
-            TransitionCount("all", both_right=1, parent_only=1, both_wrong_different=1),
+            TransitionCount("all", 1, 1, both_wrong_different=1, lost_groups=1, won_groups=0, p=1.0),
             TransitionCount("typos", both_right=1, both_wrong_different=1),
         ))  # fmt: skip
 

@@ -16,6 +16,11 @@ from .conftest import OTHER, RUN, SUITE, write_outputs, write_run, write_suite
 ORDER = ["q-b", "q-a", "q-c", "q-d"]
 
 
+def tables(connection):
+    """All evidence of the run, by name."""
+    return {each.name: each.rows.read_all() for each in read.evidence(connection, RUN)}
+
+
 class TestFindRun:
     @pytest.mark.parametrize("name", ["ab12", "ab", "a"])
     def test_by_id_and_by_unique_prefix(self, small: Store, name: str) -> None:
@@ -253,14 +258,14 @@ class TestEvidence:
                 columns = {name: list(column) for name, column in names}
                 write.replace(connection, "judgements", {"suite_digest": SUITE}, columns)
             with empty.reading() as connection:
-                found.append(read.evidence(connection, RUN))
+                found.append(tables(connection))
         assert found[0] == found[1]
         assert found[0]["judgements"].num_rows == 3
 
     def test_it_is_of_one_run(self, small: Store) -> None:
         """Its own rankings, and the suite's cases."""
         with small.reading() as connection:
-            found = read.evidence(connection, RUN)
+            found = tables(connection)
         assert found["rankings"].num_rows == 8
         assert set(found["rankings"]["run"].to_pylist()) == {RUN}
         assert found["cases"].num_rows == 4
@@ -268,6 +273,6 @@ class TestEvidence:
     def test_clocks_stay_out(self, small: Store) -> None:
         """No table says when, or how long it took."""
         with small.reading() as connection:
-            found = read.evidence(connection, RUN)
+            found = tables(connection)
         assert not {"runs", "steps"} & set(found)
         assert not {"updated_at", "seconds"} & {name for table in found.values() for name in table.column_names}

@@ -8,6 +8,7 @@ from harness.errors import Misconfigured
 from harness.suite.definition import SuiteDefinition
 from harness.suite.load import DEFINITION, read_definition
 from harness.suite.policy import check_demands
+from harness.suite.slices import declare
 
 from .conftest import HEAD, METRICS, RULE, Write
 
@@ -25,8 +26,13 @@ def refused(folder: Path) -> Misconfigured:
 
 def unfreezable(definition: SuiteDefinition, folder: Path) -> Misconfigured:
     with pytest.raises(Misconfigured) as caught:
-        check_demands(definition, folder / DEFINITION)
+        demanded(definition, folder)
     return caught.value
+
+
+def demanded(definition: SuiteDefinition, folder: Path) -> None:
+    named = [(str(each.name), i, each) for i, each in enumerate(definition.slices)]
+    check_demands(definition, folder / DEFINITION, [declare(*each) for each in named])
 
 
 def line_of(folder: Path, text: str, nth: int = 1) -> str:
@@ -200,7 +206,7 @@ class TestDemands:
         folder = write(rest=METRICS)
         assert "no rule" in unfreezable(read_definition(folder), folder).found
         folder = write(rest=METRICS + '[guards]\nmetrics = ["RR@10"]\nslices = ["all"]\n')
-        check_demands(read_definition(folder), folder / DEFINITION)
+        demanded(read_definition(folder), folder)
 
     def test_a_critical_slice_needs_a_headline_or_floor_rule(self, write: Write) -> None:
         """An invariant or a rule over another slice doesn't do."""
@@ -211,7 +217,7 @@ class TestDemands:
         assert "'typo'" in error.found
         assert error.subject.endswith(line_of(folder, "critical"))
         folder = write(rest=METRICS + critical + RULE + 'slice = "typo"\n')
-        check_demands(read_definition(folder), folder / DEFINITION)
+        demanded(read_definition(folder), folder)
 
     @pytest.mark.parametrize(("members", "level", "least"), [(3, 0.95, 120), (6, 0.9, 120), (3, 0.98, 300)])
     def test_guards_need_draws_enough_to_reject(self, write: Write, members: int, level: float, least: int) -> None:
@@ -223,7 +229,7 @@ class TestDemands:
             return write(rest=METRICS + SLICE + RULE + f"[guards]\nmetrics = [{metrics}]\n" + uncertainty)
 
         folder = suite(least)
-        check_demands(read_definition(folder), folder / DEFINITION)
+        demanded(read_definition(folder), folder)
         folder = suite(least - 1)
         error = unfreezable(read_definition(folder), folder)
         assert f"draws = {least}" in error.mend

@@ -293,6 +293,30 @@ class TestNoModel:
             with pytest.raises(NotAdmitted, match="off by 1"):
                 harness.run("live", candidate="mean", parent="cls")
 
+    def test_what_is_all_in_the_cache_reads_no_weights(self, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Without a store both sides have to be ranked again, from vectors that are all there."""
+        from transformers import PreTrainedModel
+
+        before = ranked()
+        forget(ran)
+        monkeypatch.setattr(PreTrainedModel, "from_pretrained", lambda *_, **__: pytest.fail("weights were read"))
+        harness.run("live", candidate="mean", parent="cls")
+        assert ranked() == before
+
+    def test_one_text_that_is_not_there_has_the_weights_read(self, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """And the refusal is the model's: nothing of it is passed over as a text that failed."""
+        from transformers import PreTrainedModel
+
+        suite(ran, {**DOCUMENTS, "more": "the plate"}, QUERIES)
+        harness.freeze("live")
+
+        def fail(*_: object, **__: object) -> None:
+            raise OSError("weights were read")
+
+        monkeypatch.setattr(PreTrainedModel, "from_pretrained", fail)
+        with pytest.raises(Stopped, match="weights were read"):
+            harness.run("live", candidate="mean", parent="cls")
+
     def test_a_parent_that_ran_is_not_run_again(self, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Only the candidate is loaded when only it changed."""
         loaded, whole = [], retrieve.load_to_run

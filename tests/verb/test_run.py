@@ -108,6 +108,8 @@ class TestTransitions:
             "SELECT criterion, count(*) FROM transitions WHERE transition = 'parent-only' GROUP BY ALL"
         ).rows
         assert rows == (((right, lost),) if lost else ())
+        tested = harness.sql("SELECT lost_groups, won_groups, p FROM transition_tests WHERE slice = 'all'").rows
+        assert tested == ((lost, 0, 2 * 0.5**30 if lost else 1.0),)
 
 
 class TestRefusal:
@@ -321,3 +323,30 @@ class TestStore:
         assert done.returncode == 5
         assert "another process holds the store" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("plain_page")
+class TestSlicesOfTheParent:
+    SLICES = '[[slices]]\nmechanism = "candidate-rank"\n'
+
+    def test_the_parent_fixes_them_and_not_the_candidate(self, project: Project) -> None:
+        """The parent has the document first or second; whatever the candidate does, the slices are these."""
+        project.suite(rules=HEADLINE.replace('"all"', '"candidate-rank=2-3"') + self.SLICES)
+        harness.freeze("s")
+        counts = []
+        for candidate in ("better", "worse"):
+            harness.run("s", candidate=candidate, parent="old")
+            found = harness.decide("latest")
+            counts.append(found.metrics["parent"]["candidate-rank=2-3"]["RR@10"].n_total)
+            assert found.metrics["parent"]["candidate-rank=2-3"]["RR@10"].value == 0.5
+            assert found.metrics["parent"]["candidate-rank=51+"]["RR@10"].n_total == 0
+        assert counts == [30, 30]
+
+    def test_without_a_parent_nothing_decides_over_them(self, project: Project) -> None:
+        """A floor over no case is UNDECIDED, and the remarks say why."""
+        floor = '[[rules]]\nid = "f"\nkind = "at-least"\nmetric = "RR@10"\nslice = "candidate-rank=1"\nvalue = 0.1\n'
+        project.suite(rules=floor + self.SLICES)
+        harness.freeze("s")
+        found = harness.run("s", candidate="better", parent="none")
+        assert found.decision.outcome is Outcome.UNDECIDED
+        assert any("candidate-rank=1" in remark for remark in found.remarks)

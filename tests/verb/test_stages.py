@@ -227,6 +227,23 @@ class TestTwoStages:
 
 
 @pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_page")
+class TestCache:
+    def test_members_are_named_by_their_roles(self, project: Project) -> None:
+        """Every entry of a run of two stages against a fusion is somebody's: by release, role and side."""
+        project.suite()
+        harness.freeze("s")
+        project.two("mine")
+        text = 'interaction = "fusion"\n[fusion]\nweights = { bi = 1.0, cls = 1.0 }\n'
+        project.release("sum", text + 'scales = { bi = "min-max", cls = "reciprocal-rank" }\n')
+        harness.run("s", candidate="mine", parent="sum")
+        entries = harness.cache()
+        assert all(entry.used_by for entry in entries)
+        users = {(user.release, user.side) for entry in entries for user in entry.used_by}
+        assert {("mine/retriever", "query"), ("mine/retriever", "document"), ("mine/reranker", "pair")} < users
+        assert {("sum/bi", "document"), ("sum/cls", "document")} < users
+
+
 class TestReranking:
     @pytest.fixture
     def given(self, project: Project) -> Project:
