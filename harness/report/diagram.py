@@ -72,7 +72,7 @@ def coverage(pair: Beside) -> str:
     axes.set(xlim=(0, 1.02), ylim=(0, 1.1 * top or 1), yticks=sorted({0, round(top, 3)}))
     plain(axes)
     texts: list[str] = []
-    put(figure, texts, (56 / 260 * 260 / 330, 246 / 260), "wrong of answered", ha="left", color=FAINT)
+    put(figure, texts, (56 / 330, 246 / 260), "risk", ha="left", color=FAINT)
     put(figure, texts, (181 / 330, 10 / 260), "coverage: share answered", ha="center", color=FAINT)
     _legend(figure, texts, pair, 246 / 260)
     described = "; ".join(
@@ -98,7 +98,8 @@ def _line(axes: "Axes", side: str, x: list[float], y: list[float]) -> None:
 
 def _legend(figure: "Figure", texts: list[str], pair: Beside, height: float) -> None:
     signs = {"candidate": "● candidate", "parent": "■ parent"}
-    put(figure, texts, (306 / 330, height), "   ".join(signs[side] for side in pair.sides), ha="right")
+    for at, side in zip((230 / 330, 306 / 330), pair.sides, strict=False):
+        put(figure, texts, (at, height), signs[side], ha="right", color=HUES[side])
 
 
 def _column(table: Companion, name: str) -> list[float | None]:
