@@ -114,11 +114,6 @@ class Proven:
     fault: str | None
 
 
-def on_backend(release: Release) -> bool:
-    """Whether anything of it is computed by another backend than torch."""
-    return any(each.backend is not None for each in (release, *release.members.values()))
-
-
 def prove(release: Release, loaded: Loaded) -> list[Proven]:
     """Exports each part of a loaded release where that isn't done, and holds its output against the library's.
 
@@ -145,7 +140,7 @@ def backed(release: Release, loaded: AnyLoaded) -> AnyLoaded:
 
     Raises NotAdmitted unless the parity run has passed for these very files, versions, length and padding side.
     """
-    for part in graphed(release, loaded) if on_backend(release) else ():
+    for part in graphed(release, loaded) if not release.on_torch else ():
         owner = part.owner
         if owner.backend is None:
             continue
@@ -158,7 +153,7 @@ def backed(release: Release, loaded: AnyLoaded) -> AnyLoaded:
 
 def require_proven(release: Release, loaded: Loaded) -> None:
     """Raises NotAdmitted where `backed` would, of a release that may be loaded without its weights."""
-    for part in graphed(release, loaded) if on_backend(release) else ():
+    for part in graphed(release, loaded) if not release.on_torch else ():
         if part.owner.backend is not None:
             _record_of(part)
 

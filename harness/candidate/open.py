@@ -65,11 +65,11 @@ def _reader(release: Release, side: Side | Literal["pair", "text"]) -> Release:
 
 
 def runs_on(release: Release) -> Mapping[str, Json]:
-    """What a live release runs on, the graphs of another backend than torch among it; those of a pair by side."""
+    """What a live release runs on, the graphs of another backend than torch among it; those of members by role."""
     found = runtime(release.backend)
     if release.backend is not None:
         return {**found, "graphs": graphs(release.folder)}
-    apart = {role: dict(runs_on(each)) for role, each in release.members.items() if each.backend is not None}
+    apart = {role: dict(runs_on(each)) for role, each in release.members.items() if not each.on_torch}
     return {**found, **apart}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from harness.errors import HarnessError, Misconfigured, NotAdmitted, NotFound, Stopped
 from harness.file.toml import nearest, read_toml
@@ -21,6 +21,7 @@ from harness.release.source import find_model
 from harness.release.window import unjoined
 
 DEFINITION = "release.toml"
+Identity: TypeAlias = "tuple[str, str | None, tuple[Identity, ...]]"
 # Whether weights can be read, and how many special tokens a tokenizer adds, is for the libraries to say when they load
 # the model: theirs is the reason that helps.
 LEFT_TO_THE_LOADER = ("weights-readable", "content-rows")
@@ -98,6 +99,16 @@ class Release:
         """What runs its model in place of torch; None for torch. Members say it for themselves."""
         backend = self.definition.runtime.backend
         return None if backend == "torch" else backend
+
+    @property
+    def on_torch(self) -> bool:
+        """Whether torch runs all of it, its members included."""
+        return self.backend is None and all(member.on_torch for member in self.members.values())
+
+    @property
+    def identity(self) -> Identity:
+        """What it is and what runs it, its members included: two releases of one identity give the same outputs."""
+        return self.content_id, self.backend, tuple(member.identity for _, member in sorted(self.members.items()))
 
     @property
     def quantised(self) -> Literal["int8"] | None:

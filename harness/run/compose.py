@@ -6,10 +6,10 @@ once, and a pair that two rerankers share is read once.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from harness.candidate.encoder import Pieces
-from harness.release.open import Release
+from harness.release.open import Identity, Release
 from harness.run.fuse import fuse
 from harness.run.given import Given
 from harness.run.output import Executed
@@ -32,9 +32,6 @@ class Task:
     kept: Pieces | None = None
 
 
-Identity: TypeAlias = "tuple[str, str | None, tuple[Identity, ...]]"
-
-
 class Key(NamedTuple):
     """Equal keys, equal rankings: what a release and its members are and run on, and how the ranking is cut."""
 
@@ -52,7 +49,7 @@ class Node:
 
     @property
     def key(self) -> Key:
-        return Key(_identity(self.release), self.cut)
+        return Key(self.release.identity, self.cut)
 
     @property
     def height(self) -> int:
@@ -86,10 +83,6 @@ def _collect(node: Node, into: dict[Key, Node]) -> None:
     into.setdefault(node.key, node)
     for member in node.members.values():
         _collect(member, into)
-
-
-def _identity(release: Release) -> Identity:
-    return release.content_id, release.backend, tuple(_identity(each) for _, each in sorted(release.members.items()))
 
 
 def _level(nodes: Mapping[Key, Node], done: Mapping[Key, Executed], task: Task) -> dict[Key, Executed]:

@@ -252,7 +252,7 @@ def _markers(opened: Release) -> Iterator[Check]:
 
 
 def _encoder(opened: Release) -> Iterator[Check]:
-    from harness.candidate.backend import backed, on_backend
+    from harness.candidate.backend import backed
     from harness.candidate.load import load
     from harness.candidate.parity import Parity
     from harness.candidate.prompt_room import prompt_room
@@ -266,7 +266,7 @@ def _encoder(opened: Release) -> Iterator[Check]:
     yield room
     if not room.ok:
         return
-    if on_backend(opened):
+    if not opened.on_torch:
         checks = list(_backend(opened, encoder))
         yield from checks
         if not all(check.ok for check in checks):

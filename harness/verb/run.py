@@ -111,7 +111,7 @@ def _sides(place: Place, candidate: str, parent: str | None) -> dict[str, Releas
             expected="two names",
             mend="Rename one of them in its release.toml.",
         )
-    if (other.content_id, other.backend) == (mine.content_id, mine.backend):
+    if other.identity == mine.identity:
         raise Misconfigured(
             f"candidate {mine.name!r} and parent {other.name!r}",
             found=f"one content, {mine.content_id[:16]}",

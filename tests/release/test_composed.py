@@ -68,6 +68,16 @@ class TestTwoStages:
         bi("a", "[input]\nmax_length = 5\n")
         assert opened(whole(STAGES)).content_id != before
 
+    def test_what_runs_a_stage_is_part_of_its_identity_and_not_of_its_content(self, bi, sequence, whole):
+        """Else the same model on two backends could not be held against each other."""
+        bi("a"), sequence(name="cross")
+        before = opened(whole(STAGES))
+        assert before.on_torch and before.identity == opened(whole(STAGES)).identity
+        bi("a", '[runtime]\nbackend = "onnx"\n')
+        after = opened(whole(STAGES))
+        assert after.content_id == before.content_id
+        assert after.identity != before.identity and not after.on_torch
+
     def test_a_retriever_that_ranks_nothing_is_refused(self, bi, sequence, whole):
         """A cross-encoder searches no corpus, and a fusion is no last stage."""
         bi("a"), sequence(name="cross")

@@ -89,7 +89,7 @@ class TestReport:
         found = classified("f1_macro", "log_loss")
         said = told(found)
         assert {side: [each.name for each in tables] for side, tables in said.companions.items()} == {
-            "candidate": ["classes", "confusion"], "parent": ["classes", "confusion"],
+            "candidate": ["classes", "confusion", "reliability", "coverage"], "parent": ["classes", "confusion"],
         }  # fmt: skip
         worst = said.regressions[0].predicted
         assert worst and worst.parent and worst.gold == worst.parent.said != worst.candidate.said
