@@ -10,6 +10,7 @@ from harness.file.toml import Key, nearest, place
 from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
+from harness.output.diagnostic import MEANINGS, base
 from harness.suite.definition import ALL, SuiteDefinition
 from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
 
@@ -314,6 +315,14 @@ def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
 
 
 def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
+    if base(name).lower() in MEANINGS:
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r}, a diagnostic of a space, by which nothing is decided",
+            expected=f"a metric of {definition.task}",
+            mend=f"Take it out; the report shows it without being asked. Hold {definition.metrics.primary} instead."
+            if keys[0] != "metrics"
+            else "Take it out; the report shows it without being asked.",
+        )  # fmt: skip
     try:
         metric = parse(name)
     except Misconfigured as error:
