@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from harness.output.answer import Answer, DeltaSummary
 from harness.output.change import CaseChange, TransitionCount
 from harness.output.companion import Companion
+from harness.output.diagnostic import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class Content:
     """Everything a report shows. `metrics` in the suite's order, the primary one first.
 
     `regressions`, `improvements` and `case_deltas`, these in suite order, are over promotion and by the metric that the
-    answer follows. `companions`: by side, what stands beside its metrics. `limits`: the sentences that say what these
-    intervals are conditional on.
+    answer follows. `companions`: by side, what stands beside its metrics; `diagnostics`, by which nothing is decided.
+    `limits`: the sentences that say what these intervals are conditional on.
     """
 
     answer: Answer
@@ -57,6 +58,7 @@ class Content:
     level: float
     limits: tuple[str, ...]
     companions: Mapping[str, tuple[Companion, ...]] = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def deltas(self) -> dict[str, dict[str, DeltaSummary]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from harness.output.change import CaseChange, FirstAnswer
 from harness.output.companion import Cell
 from harness.output.decision import Outcome
-from harness.report import beside, number, text, verdict
+from harness.report import beside, diagnostic, number, text, verdict
 from harness.report.beside import Beside, Row
 from harness.report.content import Content
 
@@ -39,6 +39,7 @@ def markdown(content: Content) -> str:
         *_rules(content),
         *_scoreboard(content),
         *_beside(content),
+        *_diagnostics(content),
         *_cases(content),
         "## Next",
         "",
@@ -136,6 +137,28 @@ def _beside(content: Content) -> list[str]:
         lines.append("")
     arrows = ["Parent → candidate where they differ.", ""] if "parent" in content.companions else []
     return ["## Beside the metrics", "", *arrows, *lines] if lines else []
+
+
+def _diagnostics(content: Content) -> list[str]:
+    if not content.diagnostics:
+        return []
+    told, silent = diagnostic.lines(content.diagnostics), diagnostic.silences(content.diagnostics)
+    lines = [f"## {diagnostic.TITLE}", "", diagnostic.LEAD, ""]
+    if told:
+        lines += ["| | of | parent | candidate | both | n | |", "|---|---|--:|--:|--:|--:|---|"]
+        lines += [
+            _row(
+                _name(each.label),
+                _words(each.texts, LONGEST),
+                *map(number.value, (each.parent, each.candidate, each.pair)),
+                each.counted,
+                _words(each.meaning, text.LONGEST),
+            )
+            for each in told
+        ]  # fmt: skip
+        lines.append("")
+    lines += [f"- {_words(each, text.LONGEST_REASON)}" for each in silent]
+    return [*lines, *([""] if silent else [])]
 
 
 def _upright(pair: Beside) -> list[str]:

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from harness.output.answer import DeltaSummary, Summary
 from harness.output.decision import Outcome
-from harness.report import beside, diagram, figure, number, text, verdict
+from harness.report import beside, diagnostic, diagram, figure, number, text, verdict
 from harness.report.content import Content
 
 FOLDER = Path(__file__).parent
@@ -53,6 +53,10 @@ def html(content: Content) -> str:
                 for pair in beside.paired(content.companions)
                 if pair.name in diagram.DIAGRAMS
             },
+            told=diagnostic.lines(content.diagnostics),
+            silences=diagnostic.silences(content.diagnostics),
+            diagnostics_title=diagnostic.TITLE,
+            diagnostics_lead=diagnostic.LEAD,
             is_matrix=beside.is_matrix,
             open_rows=OPEN_ROWS,
             many_columns=MANY_COLUMNS,

@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.output.case import CaseOutput
+
+if TYPE_CHECKING:
+    from harness.run.sample import VectorSample
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,8 @@ class CutDocument:
 @dataclass(frozen=True, slots=True)
 class Executed:
     """Everything that is kept of one side. `remarks`: what was met besides, counted. `labels`: what the columns of
-    class scores are called, in their order, and `named` what the data call those that they name otherwise.
+    class scores are called, in their order, and `named` what the data call those that they name otherwise. `sample`: of
+    a release with one vector a text that searched the corpus, some of its vectors, which are not kept.
     """
 
     outputs: tuple[CaseOutput, ...]
@@ -48,3 +53,4 @@ class Executed:
     cut_documents: tuple[CutDocument, ...] = ()
     labels: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
+    sample: "VectorSample | None" = None

@@ -153,7 +153,7 @@ def copy_outputs(connection: Connection, run: str, side: str, release: str, outp
         return False
     for table, own in (
         ("outputs", 3), ("rankings", 3), ("task_outputs", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2),
-        ("candidate_sets", 2), ("output_labels", 2),
+        ("candidate_sets", 2), ("output_labels", 2), ("vector_diagnostics", 3),
     ):  # fmt: skip
         mine = {"run": run, "side": side, "release": release}
         names = list(mine)[:own]

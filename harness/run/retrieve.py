@@ -26,6 +26,7 @@ from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
 from harness.run.maxsim import RaggedChunk, Reduce, search_rows
 from harness.run.output import CutDocument, Executed, Remark, uncovered_remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
+from harness.run.sample import VectorSample, sampled
 from harness.run.search import Chunk, Found, search
 from harness.suite.case import Document, Suite
 
@@ -193,7 +194,17 @@ def _ranked(
         for position, case in enumerate(suite.cases)
     )
     cut_documents = tuple(CutDocument(str(ids[row]), index.kept[row], index.lost[row]) for row in cut_rows(index))
-    return Executed(outputs, tuple(_remarks(suite, queries, index, found, ids, cut_documents)), cut_documents)
+    remarks = tuple(_remarks(suite, queries, index, found, ids, cut_documents))
+    return Executed(outputs, remarks, cut_documents, sample=_sample(wanted.release, suite, documents, queries, index))
+
+
+def _sample(
+    release: Release, suite: Suite, documents: Sequence[Document], queries: Encoded, index: Index
+) -> VectorSample | None:
+    """Some vectors, where a text has one; None where it has rows, windows or sparse weights."""
+    if release.definition.interaction != "bi" or best_of_windows(release.manifest.meaning):
+        return None
+    return sampled(suite, documents, queries, index)
 
 
 def _places(place: Mapping[str, int], judged: set[str], case_id: str) -> NDArray[np.int64]:

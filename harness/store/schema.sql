@@ -202,6 +202,31 @@ CREATE TABLE IF NOT EXISTS predictions (  -- what a side's output comes to, unde
     flags       VARCHAR[] NOT NULL        -- tied, clipped, short, illegal, …
 );
 
+CREATE TABLE IF NOT EXISTS vector_diagnostics (  -- of a sample of a side's vectors, which themselves are not kept
+    run      VARCHAR NOT NULL,
+    side     VARCHAR NOT NULL,
+    release  VARCHAR NOT NULL,
+    position BIGINT  NOT NULL,
+    name     VARCHAR NOT NULL,
+    texts    VARCHAR NOT NULL,            -- documents | queries | pairs of both
+    quantile DOUBLE,                      -- where it is one of a distribution
+    value    DOUBLE,                      -- NULL where it has no meaning
+    n        BIGINT  NOT NULL,            -- how many it is of
+    absent   VARCHAR                      -- why there is no value
+);
+
+CREATE TABLE IF NOT EXISTS ranking_diagnostics ( -- of the stored rankings of the promotion cases
+    run      VARCHAR NOT NULL,
+    side     VARCHAR NOT NULL,            -- candidate | parent | pair
+    position BIGINT  NOT NULL,
+    name     VARCHAR NOT NULL,
+    texts    VARCHAR NOT NULL,
+    quantile DOUBLE,
+    value    DOUBLE,
+    n        BIGINT  NOT NULL,
+    absent   VARCHAR
+);
+
 CREATE TABLE IF NOT EXISTS companions (   -- tables that stand beside the metrics, promotion role
     run      VARCHAR NOT NULL,
     side     VARCHAR NOT NULL,

@@ -13,7 +13,7 @@ from harness.suite.formats.example import GOLD
 from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
-from harness.suite.policy import check_counts, check_demands, check_slices
+from harness.suite.policy import check_counts, check_demands, check_slices, idle
 from harness.suite.role import ROLES, TUNES
 from harness.suite.slices import Members, Resolved, resolve, slice_warnings
 
@@ -190,6 +190,7 @@ def report(suite: Suite, lock: Lock) -> SuiteReport:
         if (rule.kind == "invariant" or parse(rule.metric).use != "bounds")
         and rule.kind == ("at-most" if rule.kind != "invariant" and parse(rule.metric).higher_is_better else "at-least")
     ]
+    warnings += idle(definition)
     warnings += leak_warnings(lock.leaks)
     if "leaks" not in lock.as_record():
         warnings.append("frozen before leaks between roles were checked: freeze it again")

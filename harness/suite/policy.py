@@ -10,6 +10,7 @@ from harness.file.toml import Key, nearest, place
 from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
+from harness.output.diagnostic import MEANINGS, base
 from harness.suite.definition import ALL, SuiteDefinition
 from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
 
@@ -203,7 +204,7 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
 
 
 def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
-    """Margins and bounds that every candidate meets, or none could: a slip of the decimal point is no demand."""
+    """Margins and bounds beyond all that the metric can be: a slip of the decimal point is no demand."""
     for position, rule in enumerate(definition.rules):
         if rule.kind == "no-worse":
             _check_margin(path, ("rules", position, "margin"), rule.metric, rule.margin or 0.0)
@@ -216,7 +217,7 @@ def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
 
 def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> None:
     most = parse(name).span
-    if margin >= most:
+    if margin > most:
         raise Misconfigured(
             place(path, *keys), found=f"a margin of {margin:g}, and {name} can lose no more than {most:g}",
             expected=f"a margin below {most:g}: with this one no candidate would fail",
@@ -227,7 +228,7 @@ def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> 
 def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
     lowest, highest = parse(rule.metric).lowest, parse(rule.metric).highest
     least = rule.kind == "at-least"
-    if value <= lowest if least else value >= highest:
+    if value < lowest if least else value > highest:
         found, who = "which every candidate is", "no candidate would fail"
     elif value > highest if least else value < lowest:
         found, who = "which no candidate can be", "every candidate would fail"
@@ -239,6 +240,20 @@ def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
         expected=f"a value within {lowest:g} and {highest:g}: with this one {who}",
         mend="Write it in the metric's own units: nine of ten are value = 0.9.",
     )  # fmt: skip
+
+
+def idle(definition: SuiteDefinition) -> list[str]:
+    """Of rules that no candidate can fail, what is said of each: their margin or bound is just all that can be."""
+    said = []
+    for rule in definition.rules:
+        if rule.kind == "invariant":
+            continue
+        name, demand = parse(rule.metric), rule.kind.replace("-", " ")
+        if rule.kind == "no-worse" and rule.margin == name.span:
+            said.append(f"rule {rule.id!r} has a margin of {rule.margin:g}, all that {rule.metric} can lose")
+        elif rule.kind != "no-worse" and rule.value == (name.lowest if rule.kind == "at-least" else name.highest):
+            said.append(f"rule {rule.id!r} wants {rule.metric} {demand} {rule.value:g}, which it always is")
+    return [f"{each}: no candidate fails it" for each in said]
 
 
 def check_counts(definition: SuiteDefinition, cases: Mapping[str, int], path: Path) -> None:
@@ -300,6 +315,14 @@ def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
 
 
 def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
+    if base(name).lower() in MEANINGS:
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r}, a diagnostic of a space, by which nothing is decided",
+            expected=f"a metric of {definition.task}",
+            mend=f"Take it out; the report shows it without being asked. Hold {definition.metrics.primary} instead."
+            if keys[0] != "metrics"
+            else "Take it out; the report shows it without being asked.",
+        )  # fmt: skip
     try:
         metric = parse(name)
     except Misconfigured as error:

@@ -36,6 +36,7 @@ from harness.verb.parameter import calibrator_of, decision_parameters, in_words,
 from harness.verb.place import Place, find_place
 from harness.verb.report import write_report
 from harness.verb.slices import fix_slices
+from harness.verb.space import keep_ranking_diagnostics
 from harness.verb.task.calibration import ranked_companions
 
 OTHER_DATA = "The suite's data changed since this run; it is decided under the lock that it was run under."
@@ -157,6 +158,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *read.training_remarks(connection, run),
             ),
         )
+        keep_ranking_diagnostics(connection, run, sides, lock)
         keep_metrics(connection, run, tuple(sides["candidate"].values))
         keep_cells(connection, run, cells)
         for side, measured in sides.items():

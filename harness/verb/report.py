@@ -17,6 +17,7 @@ from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import account, read, read_task
+from harness.store.diagnostic import diagnostics
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
 from harness.verb.duration import durations
@@ -96,6 +97,7 @@ def content(place: Place, found: Answer) -> Content:
             level=lock.definition.uncertainty.level,
             limits=(CONDITIONAL[found.ranks], *LIMITS),
             companions=read_task.companions(connection, found.run),
+            diagnostics=diagnostics(connection, found.run),
         )
 
 

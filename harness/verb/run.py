@@ -22,6 +22,7 @@ from harness.run.key import output_key, run_id, scores_key
 from harness.run.output import Executed
 from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite, record_trained
 from harness.store import read, write
+from harness.store.diagnostic import record_vector_diagnostics
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
 from harness.suite.trained import Trained, refuse_trained, trained
 from harness.verb.admit import require_admitted
@@ -31,6 +32,7 @@ from harness.verb.duration import keep_passes, keep_plan
 from harness.verb.freeze import members
 from harness.verb.place import Place, find_place
 from harness.verb.progress import doing
+from harness.verb.space import of_vectors
 
 NO_PARENT = "none"
 
@@ -213,5 +215,7 @@ def _outputs(place: Place, run: str, sides: Mapping[str, Release], frozen: Froze
     seconds = (time.perf_counter() - started) / len(todo)
     for side, release in todo.items():
         with place.store.writing() as connection:
-            record_outputs(connection, run, side, release.name, executed.pop(side), seconds)
+            made = executed.pop(side)
+            record_vector_diagnostics(connection, run, side, release.name, of_vectors(release, made, frozen.lock))
+            record_outputs(connection, run, side, release.name, made, seconds)
     keep_passes(place, run, heard, todo)

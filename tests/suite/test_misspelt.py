@@ -93,7 +93,6 @@ class TestSlips:
         ("table", "line", "found"),
         [
             ("[rules]", "margin = 2", "a margin of 2, and RR@10 can lose no more than 1"),
-            ("[rules]", "margin = 1.0", "a margin of 1, and RR@10 can lose no more than 1"),
             ("[rules]", "margin = -0.02", "-0.02"),
             ("[rules]", 'slice = "tpyo"', "slice 'tpyo'"),
             ("[rules]", 'kind = "no-wrose"', "'no-wrose'"),
@@ -125,10 +124,13 @@ class TestSlips:
     @pytest.mark.parametrize(
         ("kind", "value", "found"),
         [
-            ("at-least", "0", "every candidate is"), ("at-least", "-1", "every candidate is"),
-            ("at-least", "95", "no candidate can be"), ("at-most", "1", "every candidate is"),
-            ("at-most", "-0.1", "no candidate can be"), ("invariant", "60", "60 cases tied, and 'all' has 60"),
-            ("invariant", "-1", "a count of -1"), ("invariant", "0.5", "a count of 0.5"),
+            ("at-least", "-1", "every candidate is"),
+            ("at-least", "95", "no candidate can be"),
+            ("at-most", "1.1", "every candidate is"),
+            ("at-most", "-0.1", "no candidate can be"),
+            ("invariant", "60", "60 cases tied, and 'all' has 60"),
+            ("invariant", "-1", "a count of -1"),
+            ("invariant", "0.5", "a count of 0.5"),
         ],
     )  # fmt: skip
     def test_a_bound_that_decides_nothing(self, suite: Path, kind: str, value: str, found: str) -> None:
@@ -136,6 +138,22 @@ class TestSlips:
         metric = "tied" if kind == "invariant" else "RR@10"
         write(suite, POLICY, f'[[rules]]\nid = "b"\nkind = "{kind}"\nmetric = "{metric}"\nvalue = {value}\n')
         assert found in refused(suite).found
+
+    @pytest.mark.parametrize(
+        ("kind", "bound", "said"),
+        [
+            ("no-worse", "margin = 1", "has a margin of 1, all that RR@10 can lose: no candidate fails it"),
+            ("at-least", "value = 0", "wants RR@10 at least 0, which it always is: no candidate fails it"),
+            ("at-most", "value = 1", "wants RR@10 at most 1, which it always is: no candidate fails it"),
+        ],
+    )
+    def test_a_bound_that_is_always_met_is_warned_of(self, suite: Path, kind: str, bound: str, said: str) -> None:
+        """It may stand, for a rule can be kept for its numbers alone; one step inside, nothing is said."""
+        rule = f'[[rules]]\nid = "b"\nkind = "{kind}"\nmetric = "RR@10"\n'
+        write(suite, POLICY, f"{rule}{bound}\n")
+        assert f"rule 'b' {said}" in harness.freeze(str(suite)).warnings
+        write(suite, POLICY, f"{rule}{bound[: bound.index('=')]}= 0.5\n")
+        assert not [each for each in harness.freeze(str(suite)).warnings if "no candidate fails" in each]
 
     def test_two_of_one_name(self, suite: Path) -> None:
         """Rules and slices: the second would hide the first."""
