@@ -218,6 +218,15 @@ WITH worse AS (
     WHERE o.status = 'ok' AND (b.prediction IS NULL OR list_contains(b.flags, 'abstained'))
                            <> (b.parent_prediction IS NULL OR list_contains(b.parent_flags, 'abstained'))
     UNION ALL
+    SELECT w.run, w.case_id, 6, 'no-answer', CASE WHEN coalesce(c.answer, '') = ''
+        THEN 'it gives no answer where the parent gives one' ELSE 'it gives an answer where the parent gives none' END
+    FROM worse w
+    JOIN golds g ON g.suite_digest = w.suite_digest AND g.case_id = w.case_id AND g.answers IS NOT NULL
+    JOIN both_outputs o ON o.run = w.run AND o.case_id = w.case_id AND o.status = 'ok'
+    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN raw p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+    WHERE (coalesce(c.answer, '') = '') <> (coalesce(p.answer, '') = '')
+    UNION ALL
     SELECT run, case_id, 7, 'type', 'an entity is found under another type'
     FROM both_predictions WHERE list_contains(flags, 'wrong-type') AND NOT list_contains(parent_flags, 'wrong-type')
     UNION ALL
