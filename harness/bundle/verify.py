@@ -8,6 +8,7 @@ from harness.errors import NotFound
 from harness.file import ledger
 from harness.identity import Json, file_digest
 from harness.lifecycle.state import LEDGER, State
+from harness.release.open import DEFINITION
 
 SUMS = "SHA256SUMS"
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
@@ -79,16 +80,23 @@ def verify(folder: Path) -> Verified:
         for path in sorted(folder.rglob("*"))
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir())
     ]
-    if (recorded := _recorded(folder)) and file_digest(sums) not in recorded:
-        findings.append(Finding(SUMS, "changed", f"the release's {LEDGER} records another"))
+    findings += _unrecorded(folder, file_digest(sums))
     if not known:
         findings.append(Finding(SUMS, "unreadable", "it lists no file"))
     return Verified(tuple(findings))
 
 
-def _recorded(folder: Path) -> set[str]:
-    """Digests of SHA256SUMS under which the release beside a bundle became a candidate; none away from its release."""
+def _unrecorded(folder: Path, sums: str) -> list[Finding]:
+    """What the release beside a bundle does not say of it; nothing away from its release.
+
+    A ledger cannot show that its end was taken away; a bundle that no line of it records does.
+    """
     home = folder.resolve()
-    entries = ledger.read(home.parents[1] / LEDGER) if len(home.parents) > 1 else []
-    found = [entry["evidence"] for entry in entries if entry.get("state") == State.CANDIDATE]
-    return {str(each["bundle"]) for each in found if isinstance(each, dict) and each.get("run") == home.name}
+    if home.parent.name != "bundles" or not any((home.parents[1] / name).exists() for name in (LEDGER, DEFINITION)):
+        return []
+    entries = ledger.read(home.parents[1] / LEDGER)
+    shown = [entry["evidence"] for entry in entries if entry.get("state") == State.CANDIDATE]
+    recorded = [each.get("bundle") for each in shown if isinstance(each, dict) and each.get("run") == home.name]
+    if not recorded:
+        return [Finding(f"../../{LEDGER}", "missing", "no line of it says that this bundle became a CANDIDATE")]
+    return [] if sums in recorded else [Finding(SUMS, "changed", f"the release's {LEDGER} records another")]

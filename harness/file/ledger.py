@@ -1,4 +1,8 @@
-"""Append-only JSON lines, each carrying the digest of the line before, so that none can be changed or taken out."""
+"""Append-only JSON lines, each carrying the digest of the line before, so that none can be changed or taken out.
+
+Nothing follows the last line, so each carries a digest of its own entry too. What a file by itself cannot show is that
+its end was taken away, or written anew with all digests: that takes something outside of it to hold it against.
+"""
 
 import hashlib
 import json
@@ -10,6 +14,7 @@ from harness.file.whole import alone, write_bytes
 from harness.identity import Json, canonical_json
 
 START = "0" * 64
+OWN = "own_digest"
 
 
 def read(path: Path) -> list[dict[str, Json]]:
@@ -28,14 +33,17 @@ def read(path: Path) -> list[dict[str, Json]]:
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             entry = json.loads(line)
-            chained = isinstance(entry, dict) and entry.pop("previous", None) == previous
+            chained = isinstance(entry, dict) and entry.get("previous") == previous
+            whole = not chained or _own_digest(entry) == entry.pop(OWN, _own_digest(entry))
         except (ValueError, RecursionError):
-            chained = False
-        if not chained:
+            chained, whole = False, False
+        if not chained or not whole:
+            lacks = "its own digest" if chained else "the digest of the line before"
             raise Tampered(
-                f"{path} line {number}", found="a line that does not carry the digest of the line before",
+                f"{path} line {number}", found=f"a line that does not carry {lacks}",
                 expected="an append-only ledger", mend="Restore the file from version control.",
             )  # fmt: skip
+        del entry["previous"]
         entries.append(entry)
         previous = hashlib.sha256(line).hexdigest()
     return entries
@@ -52,6 +60,12 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
             return False
         lines = path.read_bytes().splitlines() if entries else []
         previous = hashlib.sha256(lines[-1]).hexdigest() if lines else START
-        lines.append(canonical_json({**entry, "previous": previous}))
+        chained = {**entry, "previous": previous}
+        lines.append(canonical_json({**chained, OWN: _own_digest(chained)}))
         write_bytes(path, b"\n".join(lines) + b"\n")
         return True
+
+
+def _own_digest(line: Mapping[str, Json]) -> str:
+    """Of all that a line says but this digest. A line written elsewhere, or by an earlier version, may lack it."""
+    return hashlib.sha256(canonical_json({name: value for name, value in line.items() if name != OWN})).hexdigest()

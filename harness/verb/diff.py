@@ -31,7 +31,7 @@ def diff(parent: str | Path, candidate: str | Path, *, store: str | None = None)
     """Holds a candidate against its parent; no model is loaded, and that they differ is no error.
 
     Raises NotFound, Misconfigured or NotAdmitted for a release that cannot be opened, NotAdmitted for labels and head
-    rows that do not move together.
+    rows that do not move together, or a training of the head alone that moved more.
     """
     place = find_place(store=store)
     old, new = (open_release(place.release(str(each))) for each in (parent, candidate))

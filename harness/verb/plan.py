@@ -13,6 +13,7 @@ from harness.lifecycle.namespace import NODE_KIND, Namespace, corpus_now
 from harness.lifecycle.namespace import read as read_namespaces
 from harness.lifecycle.parity import read as read_parity
 from harness.lifecycle.permutation import HeadRows, permutation
+from harness.lifecycle.training import refuse_moved_backbone
 from harness.release.difference import Change, changes
 from harness.release.field import Kind
 from harness.release.graph import Graph
@@ -45,11 +46,13 @@ def prepare(place: Place, parent: Release, candidate: Release, scorings: tuple[S
     stored runs know of single texts.
 
     Without a namespaces.toml the parent is taken to keep one namespace for each node of its graph.
-    Raises NotAdmitted where labels moved without the head's rows, or the other way round.
+    Raises NotAdmitted where labels moved without the head's rows, or the other way round, and where more than the head
+    moved in a training of the head alone.
     """
     stored = _stored(place, parent, candidate)
     runtimes = stored.runtimes if stored else {}
     old, new = as_tuple(parent, runtimes.get("parent")), as_tuple(candidate, runtimes.get("candidate"))
+    refuse_moved_backbone(old.manifest, new.manifest)
     rows = [row_digests(each) for each in (parent, candidate)]
     labels = permutation(old.meaning, new.meaning, HeadRows(rows[0], rows[1]) if rows[0] and rows[1] else None)
     composed = parent.is_composed or candidate.is_composed

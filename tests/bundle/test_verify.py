@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.bundle.verify import SUMS, verify
-from harness.errors import NotFound
+from harness.errors import NotFound, Tampered
 from harness.identity import file_digest, text_digest
 from harness.lifecycle.state import State, advance
 
@@ -233,8 +233,36 @@ class TestBesideItsRelease:
         assert found(beside) == [(SUMS, "changed")]
 
     def test_away_from_its_release(self, beside: Path, tmp_path: Path) -> None:
-        """A copy has only itself to be held against; so has the bundle of a run that was never recorded."""
-        copied = shutil.copytree(beside, tmp_path / "elsewhere" / "x" / beside.name)
-        assert verify(copied).ok
+        """A copy has only itself to be held against, also in a folder of its release's form."""
+        assert verify(shutil.copytree(beside, tmp_path / "elsewhere" / "x" / beside.name)).ok
+        assert verify(shutil.copytree(beside, tmp_path / "releases" / "x" / "bundles" / beside.name)).ok
+
+    def test_one_of_a_run_that_was_never_recorded(self, beside: Path) -> None:
+        """Its release says of no such run that it became a candidate."""
         renamed = shutil.copytree(beside, beside.parent / "cd34")
-        assert verify(renamed).ok
+        assert found(renamed) == [("../../lifecycle.jsonl", "missing")]
+
+    @pytest.mark.parametrize("kept", [2, 0])
+    def test_one_whose_line_was_taken_away(self, beside: Path, kept: int) -> None:
+        """The last line of a chain can be removed without breaking it; the bundle still shows that it was there."""
+        ledger = beside.parents[1] / "lifecycle.jsonl"
+        ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:kept]))
+        assert found(beside) == [("../../lifecycle.jsonl", "missing")]
+
+    def test_one_whose_ledger_was_taken_away(self, beside: Path) -> None:
+        """What is left of the release says that this is its place."""
+        (beside.parents[1] / "release.toml").touch()
+        (beside.parents[1] / "lifecycle.jsonl").unlink()
+        assert found(beside) == [("../../lifecycle.jsonl", "missing")]
+
+    def test_a_line_that_was_written_to_fit(self, beside: Path) -> None:
+        """The last line names the checksums; another digest in it is seen by the line's own."""
+        ledger = beside.parents[1] / "lifecycle.jsonl"
+        (beside / "report.md").write_text("# FAIL\n")
+        before = file_digest(beside / SUMS)
+        (beside / SUMS).write_text(
+            (beside / SUMS).read_text().replace(text_digest("# PASS\n"), text_digest("# FAIL\n"))
+        )
+        ledger.write_text(ledger.read_text().replace(before, file_digest(beside / SUMS)))
+        with pytest.raises(Tampered, match=r"lifecycle\.jsonl line 3"):
+            verify(beside)

@@ -12,6 +12,7 @@ import pytest
 import harness
 from harness.errors import Stopped, Tampered
 from harness.file import ledger
+from harness.identity import canonical_json
 
 PROJECT = Path(harness.__file__).parents[1]
 
@@ -40,6 +41,20 @@ class TestAppending:
         assert len(lines) == 4
         links = [json.loads(line)["previous"] for line in lines]
         assert links == ["0" * 64, *(hashlib.sha256(line).hexdigest() for line in lines[:-1])]
+
+    def test_each_line_carries_the_digest_of_what_it_says(self, path: Path) -> None:
+        """Of its canonical JSON without that key; so the last line is held too, which no other line follows."""
+        for line in lines_of(path):
+            says = json.loads(line)
+            own = says.pop("own_digest")
+            assert own == hashlib.sha256(canonical_json(says)).hexdigest()
+
+    def test_a_line_without_its_own_digest_is_chained_all_the_same(self, path: Path) -> None:
+        """As earlier versions and deployment processes write them: a last one is then as open as it always was."""
+        lines = lines_of(path)
+        path.write_bytes(b"\n".join([*lines[:3], without_own_digest(lines[3])]) + b"\n")
+        assert ledger.append(path, {"n": 4})
+        assert [entry["n"] for entry in ledger.read(path)] == [0, 1, 2, 3, 4]
 
     def test_what_is_there_is_never_written_again(self, path: Path) -> None:
         """The old bytes are the beginning of the new ones."""
@@ -98,6 +113,10 @@ class TestAppending:
             assert [entry["n"] for entry in entries if entry["by"] == name] == list(range(20))
 
 
+def without_own_digest(line: bytes) -> bytes:
+    return canonical_json({name: value for name, value in json.loads(line).items() if name != "own_digest"})
+
+
 Edit = Callable[[list[bytes]], list[bytes]]
 
 
@@ -105,7 +124,10 @@ class TestTampering:
     @pytest.mark.parametrize(
         ("edit", "line"),
         [
-            (lambda lines: [lines[0].replace(b'"n":0', b'"n":7'), *lines[1:]], 2),
+            (lambda lines: [lines[0].replace(b'"n":0', b'"n":7'), *lines[1:]], 1),
+            (lambda lines: [*lines[:3], lines[3].replace(b'"n":3', b'"n":7')], 4),
+            (lambda lines: [*lines[:3], lines[3].replace(b'"n":3', b'"m":1,"n":3')], 4),
+            (lambda lines: [without_own_digest(lines[0]), *lines[1:]], 2),
             (lambda lines: [lines[0], lines[1] + b" ", *lines[2:]], 3),
             (lambda lines: lines[1:], 1),
             (lambda lines: [*lines[:1], *lines[2:]], 2),
@@ -120,12 +142,13 @@ class TestTampering:
             (lambda lines: [*lines, b"[" * 100_000], 5),
         ],
         ids=[
-            "changed", "a blank added", "first removed", "one removed", "reordered", "repeated", "empty line",
+            "changed", "last changed", "last with more", "without its own digest", "a blank added",
+            "first removed", "one removed", "reordered", "repeated", "empty line",
             "torn last line", "no object", "a text", "no UTF-8", "no link", "nested without end",
         ],
     )  # fmt: skip
     def test_it_is_seen_at_its_line(self, path: Path, edit: Edit, line: int) -> None:
-        """The line is the first that does not carry the digest of the one before it.
+        """The line is the first that does not carry its own digest, or that of the one before it.
 
         A torn last line is tampering too: a line gets there whole, by renaming, or not at all.
         """

@@ -38,7 +38,7 @@ def sets(bench: Bench) -> Bench:
         {"id": f"c{i}", "text": f"t{i}", "labels": [NAMES[c] for c in np.flatnonzero(HELD[i])], "split": role(i)}
         for i in range(N)
     ]  # fmt: skip
-    bench.suite("multilabel", cases, ["f1_micro", "subset_accuracy", "answered_accuracy"], margin=1)
+    bench.suite("multilabel", cases, ["f1_micro", "subset_accuracy", "answered_accuracy"], margin=0.9)
     bench.release("raw", "logits", "logit", rows_of(LOGITS, NAMES))
     harness.run("s", candidate="raw", parent="none")
     return bench
@@ -48,7 +48,7 @@ def sets(bench: Bench) -> Bench:
 def two(bench: Bench) -> Bench:
     cases = [{"id": f"c{i}", "text": f"t{i}", "label": ["no", "yes"][YES[i]], "split": role(i)} for i in range(N)]
     names = ["accuracy", "recall[yes]", "answered_accuracy", "risk_at_coverage(0.5)"]
-    bench.suite("classification", cases, names, margin=1)
+    bench.suite("classification", cases, names, margin=0.9)
     bench.release("raw", "logits", "logit", binary())
     harness.run("s", candidate="raw", parent="none")
     return bench
@@ -193,7 +193,7 @@ class TestTyped:
     )
     def test_one_of_another_score_is_refused(self, bench: Bench, own: str, of: str, words: str) -> None:
         rows = [{"id": f"c{i}", "text_a": f"a{i}", "text_b": f"b{i}", "value": i % 2} for i in range(40)]
-        bench.suite("similarity", rows, ["pair_accuracy"], margin=1)
+        bench.suite("similarity", rows, ["pair_accuracy"], margin=0.9)
         more = f'[score]\nthreshold = 0.8\n[decision]\ntype = "{of}"\n'
         bench.release("odd", "value", own, {f"c{i}": 0.5 for i in range(40)}, more)
         with pytest.raises(NotAdmitted, match=words) as refusal:
