@@ -316,3 +316,14 @@ class TestSpace:
             store = str(live / f"{cached}.duckdb")
             run = harness.run("live", candidate="cls", parent="mean", store=store, cache=cached).run
             assert harness.sql(asked.format(run), store=store).rows == first
+
+    def test_the_norms_of_queries_are_of_the_vectors_that_rank(self, live: Path) -> None:
+        """Both encoders end in a normalisation: every query is as long as any other, whichever slice one asks for."""
+        definition = live / "suites" / "live" / "suite.toml"
+        definition.write_text(definition.read_text() + '[[slices]]\nmechanism = "embedding-norm"\n')
+        harness.freeze("live")
+        harness.run("live", candidate="cls", parent="mean")
+        norms = harness.sql("SELECT norm FROM outputs WHERE side = 'parent'").rows
+        assert [row[0] for row in norms] == [pytest.approx(1, abs=1e-6)] * 8
+        members = harness.sql("SELECT slice, count(*) FROM run_slice_members GROUP BY slice").rows
+        assert [tuple(row) for row in members] == [("embedding-norm=alike", 8)]
