@@ -23,14 +23,14 @@ TOLD = (
 
 class TestLines:
     def test_both_sides_of_one_number_stand_in_one_line(self):
-        found = {each.label: each for each in lines(TOLD)}
-        half = found["norm at 0.5"]
+        found = {(each.name, each.at): each for each in lines(TOLD)}
+        half = found["norm", "0.5"]
         assert (half.parent, half.candidate, half.pair, half.counted) == (8.0, 7.0, None, "41 → 40")
-        assert (found["rbo(p=0.9)"].pair, found["rbo(p=0.9)"].candidate) == (0.75, None)
+        assert (found["rbo(p=0.9)", ""].pair, found["rbo(p=0.9)", ""].candidate) == (0.75, None)
 
     def test_they_stand_in_the_order_of_their_meanings_and_quantiles_rise(self):
-        labels = ["norm at 0.05", "norm at 0.5", "uniformity", "rbo(p=0.9)"]
-        assert [each.label for each in lines(TOLD)] == labels
+        labels = [("norm", "0.05"), ("norm", "0.5"), ("uniformity", ""), ("rbo(p=0.9)", "")]
+        assert [(each.name, each.at) for each in lines(TOLD)] == labels
         assert lines(TOLD[::-1]) == lines(TOLD)
 
     def test_each_meaning_is_said_once(self):
@@ -46,7 +46,7 @@ class TestPlaces:
         page, note = Page(html(told)), markdown(told)
         assert TITLE in page.text and f"## {TITLE}\n" in note
         assert "Of the parent no uniformity, alignment: recorded outputs have no vectors." in page.text
-        assert "| `uniformity` | documents | – | −2.5000 | – | 90 |" in note
+        assert "| `uniformity` | documents |  | – | −2.5000 | – | 90 |" in note
         assert {"href": "#diagnostics"} in page.all("a")
 
     def test_without_any_there_is_no_section(self, contents):
