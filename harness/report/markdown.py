@@ -147,11 +147,12 @@ def _diagnostics(content: Content) -> list[str]:
     told, silent = diagnostic.lines(content.diagnostics), diagnostic.silences(content.diagnostics)
     lines = [f"## {diagnostic.TITLE}", "", diagnostic.LEAD, ""]
     if told:
-        lines += ["| | of | parent | candidate | both | n | |", "|---|---|--:|--:|--:|--:|---|"]
+        lines += ["| | of | at | parent | candidate | both | n | |", "|---|---|--:|--:|--:|--:|--:|---|"]
         lines += [
             _row(
-                _name(each.label),
+                _name(each.name),
                 _words(each.texts, LONGEST),
+                each.at,
                 *map(number.value, (each.parent, each.candidate, each.pair)),
                 each.counted,
                 _words(each.meaning, text.LONGEST),
