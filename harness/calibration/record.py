@@ -1,11 +1,13 @@
 """A fitted calibrator as it is kept beside a release: what it is, on what it was fitted, and under which scores."""
 
 from collections.abc import Callable
-from typing import Annotated, Literal, TypeAlias
+from itertools import pairwise
+from typing import Annotated, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from harness.calibration import fit
 from harness.calibration.fit import Beta, Calibration, Platt, Scaling, Steps, Temperature
@@ -112,6 +114,17 @@ class CalibratorRecord(BaseModel):
     software: dict[str, str]
     dtype: Literal["float64"] = "float64"
 
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        """A file edited by hand is refused when it is read, not where it is first applied."""
+        wanted = 1 if self.family in TOGETHER else len(self.labels)
+        if len(self.maps) != wanted:
+            raise PydanticCustomError("maps", f"{len(self.maps)} maps in place of {wanted}")
+        for each in self.maps:
+            if not _sound(self.family, each, len(self.labels)):
+                raise PydanticCustomError("maps", f"a map that no fit of {self.family} gives")
+        return self
+
 
 def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibration]:
     """One map for classes that exclude one another (gold [n] holds columns), else one a column (gold [n, k], 0 or 1).
@@ -193,6 +206,23 @@ def parameters(found: Calibration) -> Parameters:
             return Parameters(a=a, b=b, c=c)
         case Steps():
             return Parameters(at=found.at.tolist(), values=found.values.tolist(), n_certain=found.n_certain)
+
+
+def _sound(family: Family, said: Parameters, k: int) -> bool:
+    """Whether a map has the numbers of its family, in their shapes, and within what a fit can give."""
+    if family == "temperature":
+        return said.temperature is not None and said.temperature > 0
+    if family in ("vector", "matrix"):
+        rows = said.weights or []
+        return len(rows) == k and all(len(row) == k for row in rows) and len(said.bias or []) == k
+    if family == "platt":
+        return said.slope is not None and said.intercept is not None
+    if family == "beta":
+        return said.a is not None and said.b is not None and said.c is not None and min(said.a, said.b) >= 0
+    at, values = said.at or [], said.values or []
+    wanted = len(at) + (1 if family == "histogram" else 0)
+    within = all(0 <= value <= 1 for value in values)
+    return len(values) == wanted > 0 and within and all(low <= high for low, high in pairwise(at))
 
 
 def _map(family: Family, said: Parameters) -> Calibration:

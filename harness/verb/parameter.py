@@ -81,7 +81,7 @@ def calibrator_of(release: ReleaseRecord, lock: Lock, marks: CaseMarks) -> Calib
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Misconfigured(
-            what, found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            what, found=": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]])),
             expected="a calibrator as `harness calibrate` saves it", mend="Fit it again.",
         ) from error  # fmt: skip
     task = lock.definition.task
