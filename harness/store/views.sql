@@ -145,7 +145,7 @@ WITH worse AS (
     JOIN runs r USING (run) JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = w.case_id
 ), both_outputs AS (
     SELECT w.run, w.case_id, c.status, c.reason, c.non_finite, c.crossing, c.input_digest, p.input_digest AS parent_digest,
-           coalesce(c.tokens_lost, 0) - coalesce(p.tokens_lost, 0) AS more_lost
+           c.tokens_lost - p.tokens_lost AS more_lost  -- NULL where a side does not tell
     FROM worse w
     JOIN outputs c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
     JOIN outputs p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
@@ -188,6 +188,7 @@ WITH worse AS (
     SELECT v.run, v.case_id, 4, 'truncated', 'more is cut of ' || string_agg(v.document_id, ', ' ORDER BY v.document_id)
     FROM relevant v
     JOIN cut_documents c ON c.run = v.run AND c.side = 'candidate' AND c.document_id = v.document_id
+    JOIN both_outputs o ON o.run = v.run AND o.case_id = v.case_id AND o.more_lost IS NOT NULL
     LEFT JOIN cut_documents p ON p.run = v.run AND p.side = 'parent' AND p.document_id = v.document_id
     WHERE c.tokens_lost > coalesce(p.tokens_lost, 0)
     GROUP BY v.run, v.case_id
@@ -195,9 +196,8 @@ WITH worse AS (
     SELECT v.run, v.case_id, 4, 'truncated', 'more is cut of its pair with ' || string_agg(v.document_id, ', ' ORDER BY v.document_id)
     FROM relevant v
     JOIN candidates c ON c.run = v.run AND c.side = 'candidate' AND c.case_id = v.case_id AND c.document_id = v.document_id
-    LEFT JOIN candidates p ON p.run = v.run AND p.side = 'parent' AND p.case_id = v.case_id AND p.document_id = v.document_id
-    WHERE coalesce(c.query_tokens_lost, 0) + coalesce(c.document_tokens_lost, 0)
-        > coalesce(p.query_tokens_lost, 0) + coalesce(p.document_tokens_lost, 0)
+    JOIN candidates p ON p.run = v.run AND p.side = 'parent' AND p.case_id = v.case_id AND p.document_id = v.document_id
+    WHERE c.query_tokens_lost + c.document_tokens_lost > p.query_tokens_lost + p.document_tokens_lost
     GROUP BY v.run, v.case_id
     UNION ALL
     SELECT run, case_id, 4, 'truncated', 'its tags end before the text does'

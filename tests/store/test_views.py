@@ -19,11 +19,11 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Fourteen of them; a new one wants a test here."""
+        """Seventeen of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
             "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
-            "case_predictions", "confusions", "slice_cases",
+            "case_predictions", "confusions", "slice_cases", "regressed_cases", "case_causes", "cause_counts",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
