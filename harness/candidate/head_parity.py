@@ -15,7 +15,7 @@ from harness.candidate.completeness import OF_HEADS
 from harness.candidate.head import open_head
 from harness.candidate.parity import TOLERANCE, Parity, measured, unprovable
 from harness.candidate.probe import relative_difference
-from harness.candidate.reference import refused, tensors_in
+from harness.candidate.reference import refuse_tokenizer, refused, tensors_in
 from harness.errors import HarnessError, Stopped
 from harness.readout.pooling import first, last
 from harness.readout.projection import Dense, LayerNorm, project
@@ -85,6 +85,7 @@ def _answers(folder: Path, tower: Tower, texts: Mapping[str, str]) -> Iterator[A
     import torch
 
     model, tokenizer = open_head(folder, tower)
+    refuse_tokenizer(tokenizer, tower)
     model = model.cpu()
     several = CHOICES if tower.input.template == "choices" else 1
     every = list(texts.values())

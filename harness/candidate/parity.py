@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
 from harness.candidate.probe import relative_difference, sides
-from harness.candidate.reference import MODES, recipe, refused, token_ids
+from harness.candidate.reference import MODES, recipe, refuse_tokenizer, refused, token_ids
 from harness.candidate.side import Piece, Side, SideEncoder
 from harness.errors import HarnessError
 from harness.identity import file_digest
@@ -287,7 +287,10 @@ def _instead(proofs: Sequence[_Proof], tolerance: float) -> str:
 
 
 def refuse_state(encoder: SideEncoder, tower: Tower, rows: NDArray[np.float32]) -> None:
-    """The library hands on the last layer's rows alone. Raises NotAdmitted for a manifest that says otherwise."""
+    """The library hands on the last layer's rows alone, of its tokenizer's tokens. Raises NotAdmitted for a manifest
+    that says otherwise.
+    """
+    refuse_tokenizer(encoder.tokenizer, tower)
     state = tower.state
     if state.width != rows.shape[1]:
         raise refused("state.width", str(state.width), f"{rows.shape[1]}, that of the rows")

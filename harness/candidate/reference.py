@@ -57,6 +57,18 @@ def token_ids(tokenizer: Any, tokens: Sequence[str], field: str) -> list[int]:
     return [found for found in ids if found is not None]
 
 
+def refuse_tokenizer(tokenizer: Any, tower: Tower) -> None:
+    """The rows were made by a tokenizer. Raises NotAdmitted for a manifest that says otherwise which tokens it puts
+    around a text, or from which side it cuts one.
+    """
+    about = tower.input
+    if (side := tokenizer.truncation_side) != about.truncation_side:
+        raise refused("input.truncation_side", about.truncation_side, f"{side}, that of the tokenizer")
+    for role, known in about.special_tokens.items():
+        if (own := getattr(tokenizer, f"{role}_id", None)) != known:
+            raise refused(f"input.special_tokens.{role}", str(known), f"{own}, that of the tokenizer")
+
+
 def tensors_in(
     model: ModelFolder, place: PurePosixPath, wanted: Callable[[str], bool]
 ) -> dict[str, NDArray[np.float64]]:

@@ -58,7 +58,7 @@ class CaseOutput:
     a corpus.
 
     Tokens count the model's own, special ones included, of the pair that lost most where texts are read in pairs; None
-    where the release does not tell.
+    where the release does not tell. `norm`: length of a query's vector before scoring, where it has one that is finite.
     """
 
     case_id: str
@@ -71,3 +71,4 @@ class CaseOutput:
     tokens_lost: int | None = None
     candidates: Candidates | None = None
     output: TaskOutput | None = None
+    norm: float | None = None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.output.answer import Answer, DeltaSummary
+from harness.output.cause import CauseCount
 from harness.output.change import CaseChange, TransitionCount
 from harness.output.companion import Companion
 from harness.output.diagnostic import Diagnostic
@@ -40,6 +41,7 @@ class Content:
 
     `regressions`, `improvements` and `case_deltas`, these in suite order, are over promotion and by the metric that the
     answer follows. `companions`: by side, what stands beside its metrics; `diagnostics`, by which nothing is decided.
+    `causes`: by slice, what was seen where cases got worse.
     `limits`: the sentences that say what these intervals are conditional on.
     """
 
@@ -59,6 +61,7 @@ class Content:
     limits: tuple[str, ...]
     companions: Mapping[str, tuple[Companion, ...]] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
+    causes: tuple[CauseCount, ...] = ()
 
     @property
     def deltas(self) -> dict[str, dict[str, DeltaSummary]]:

@@ -15,9 +15,12 @@ LEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One number of both sides, or of the pair. `counted`: of how many, the parent's first where they differ."""
+    """One number of both sides, or of the pair. `at` which quantile, where it is one; `counted` of how many, the
+    parent's first where they differ.
+    """
 
-    label: str
+    name: str
+    at: str
     texts: str
     parent: float | None
     candidate: float | None
@@ -39,7 +42,8 @@ def lines(diagnostics: Sequence[Diagnostic]) -> tuple[Line, ...]:
         counts = dict.fromkeys(number.count(sides[side].n) for side in ("parent", "candidate", PAIR) if side in sides)
         found.append(
             Line(
-                label=name if quantile is None else f"{name} at {quantile:g}",
+                name=name,
+                at="" if quantile is None else f"{quantile:g}",
                 texts=texts,
                 parent=_value(sides, "parent"),
                 candidate=_value(sides, "candidate"),

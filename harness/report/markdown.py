@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from harness.output.cause import MEANINGS
 from harness.output.change import CaseChange, FirstAnswer
 from harness.output.companion import Cell
 from harness.output.decision import Outcome
-from harness.report import beside, diagnostic, number, text, verdict
+from harness.report import beside, cause, diagnostic, number, text, verdict
 from harness.report.beside import Beside, Row
 from harness.report.content import Content
 
@@ -41,6 +42,7 @@ def markdown(content: Content) -> str:
         *_beside(content),
         *_diagnostics(content),
         *_cases(content),
+        *_causes(content),
         "## Next",
         "",
         "```sh",
@@ -145,11 +147,12 @@ def _diagnostics(content: Content) -> list[str]:
     told, silent = diagnostic.lines(content.diagnostics), diagnostic.silences(content.diagnostics)
     lines = [f"## {diagnostic.TITLE}", "", diagnostic.LEAD, ""]
     if told:
-        lines += ["| | of | parent | candidate | both | n | |", "|---|---|--:|--:|--:|--:|---|"]
+        lines += ["| | of | at | parent | candidate | both | n | |", "|---|---|--:|--:|--:|--:|--:|---|"]
         lines += [
             _row(
-                _name(each.label),
+                _name(each.name),
                 _words(each.texts, LONGEST),
+                each.at,
                 *map(number.value, (each.parent, each.candidate, each.pair)),
                 each.counted,
                 _words(each.meaning, text.LONGEST),
@@ -159,6 +162,24 @@ def _diagnostics(content: Content) -> list[str]:
         lines.append("")
     lines += [f"- {_words(each, text.LONGEST_REASON)}" for each in silent]
     return [*lines, *([""] if silent else [])]
+
+
+def _causes(content: Content) -> list[str]:
+    if not content.causes:
+        return []
+    names = cause.columns(content.causes)
+    return [
+        f"## {cause.TITLE}",
+        "",
+        cause.LEAD,
+        "",
+        _row("slice", "worse", *names),
+        f"|---|--:{'|--:' * len(names)}|",
+        *(_row(_name(line.slice), str(line.cases), *map(str, line.counts)) for line in cause.lines(content.causes)),
+        "",
+        *(f"- {name}: {MEANINGS[name]}." for name in names),
+        "",
+    ]
 
 
 def _upright(pair: Beside) -> list[str]:

@@ -8,8 +8,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from harness.output.answer import DeltaSummary, Summary
+from harness.output.cause import MEANINGS
 from harness.output.decision import Outcome
-from harness.report import beside, diagnostic, diagram, figure, number, text, verdict
+from harness.report import beside, cause, diagnostic, diagram, figure, number, text, verdict
 from harness.report.content import Content
 
 FOLDER = Path(__file__).parent
@@ -53,6 +54,11 @@ def html(content: Content) -> str:
                 for pair in beside.paired(content.companions)
                 if pair.name in diagram.DIAGRAMS
             },
+            causes=cause.columns(content.causes),
+            caused=cause.lines(content.causes),
+            cause_meanings=MEANINGS,
+            causes_title=cause.TITLE,
+            causes_lead=cause.LEAD,
             told=diagnostic.lines(content.diagnostics),
             silences=diagnostic.silences(content.diagnostics),
             diagnostics_title=diagnostic.TITLE,

@@ -114,7 +114,7 @@ def print_checks(record: Mapping[str, Json]) -> None:
 
 
 def print_difference(record: Mapping[str, Json]) -> None:
-    """Changed fields, then what becomes of every namespace, then the plan in its order."""
+    """Changed fields, then what becomes of every namespace, then the plan in its order, the switch in its place."""
     with _Page() as page:
         changes = _rows(record["changes"])
         page.print(f"[bold]{number.plural(len(changes), 'change')}[/]")
@@ -136,7 +136,11 @@ def print_difference(record: Mapping[str, Json]) -> None:
             reason = escape(text.clipped(str(row["reason"]), text.LONGEST_REASON))
             page.print(f"  [{hue}]{escape(str(row['state'])):9}[/] {_name(str(row['name']))}  {reason}")
         page.print("\n[bold]plan[/]")
+        switched = ", ".join(_name(str(name)) for name in _sequence(record["switched"]))
         for at, row in enumerate(_rows(record["plan"]), start=1):
+            if switched and row["action"] == "drop":
+                page.print(f"  switch in one step, queries and documents together: {switched}")
+                switched = ""
             items = "" if row["items"] is None else f" {row['items']} of {row['of']} items" if row["of"] else ""
             reason = escape(text.clipped(str(row["reason"]), text.LONGEST_REASON))
             page.print(

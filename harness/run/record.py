@@ -115,6 +115,7 @@ def record_outputs(
         "input_digest": pa.array([each.input_digest for each in outputs], pa.string()),
         "tokens_kept": pa.array([each.tokens_kept for each in outputs], pa.int64()),
         "tokens_lost": pa.array([each.tokens_lost for each in outputs], pa.int64()),
+        "norm": pa.array([each.norm for each in outputs], pa.float64()),
         "retrieved": [0 if each.ranking is None else len(each.ranking.scores) for each in outputs],
         "crossing": [0 if each.ranking is None else each.ranking.crossing for each in outputs],
     })  # fmt: skip

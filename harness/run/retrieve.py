@@ -26,7 +26,7 @@ from harness.run.inverted import SparseChunk, SparseVectors, search_sparse
 from harness.run.maxsim import RaggedChunk, Reduce, search_rows
 from harness.run.output import CutDocument, Executed, Remark, uncovered_remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
-from harness.run.sample import VectorSample, sampled
+from harness.run.sample import VectorSample, lengths, sampled
 from harness.run.search import Chunk, Found, search
 from harness.suite.case import Document, Suite
 
@@ -189,13 +189,15 @@ def _ranked(
     )
     found = SEARCHES[wanted.release.definition.interaction](wanted.release, queries, index, sought)
     broken = _broken(ids, index, found)
+    sample = _sample(wanted.release, suite, documents, queries, index)
+    norms = [None] * len(suite.cases) if sample is None else lengths(queries.vectors)
     outputs = tuple(
-        _output(case.id, position, queries, found, ids, broken, judged.get(case.id, set()), cut)
+        _output(case.id, position, queries, found, ids, broken, judged.get(case.id, set()), cut, norms[position])
         for position, case in enumerate(suite.cases)
     )
     cut_documents = tuple(CutDocument(str(ids[row]), index.kept[row], index.lost[row]) for row in cut_rows(index))
     remarks = tuple(_remarks(suite, queries, index, found, ids, cut_documents))
-    return Executed(outputs, remarks, cut_documents, sample=_sample(wanted.release, suite, documents, queries, index))
+    return Executed(outputs, remarks, cut_documents, sample=sample)
 
 
 def _sample(
@@ -239,6 +241,7 @@ def _output(
     broken: _Broken | None,
     judged: set[str],
     cut: Cut,
+    norm: float | None,
 ) -> CaseOutput:
     told = CaseOutput(
         case_id,
@@ -246,6 +249,7 @@ def _output(
         input_digest=queries.input_digests[position],
         tokens_kept=int(queries.tokens_kept[position]),
         tokens_lost=int(queries.tokens_lost[position]),
+        norm=norm,
     )
     hits = found.hits[position]
     if hits is None or broken:

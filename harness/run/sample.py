@@ -55,6 +55,13 @@ def sampled(suite: Suite, documents: Sequence[Document], queries: Encoded, index
     )
 
 
+def lengths(vectors: NDArray[np.float32]) -> list[float | None]:
+    """[n], of vectors [n, d]; None where one isn't finite."""
+    exact = vectors.astype(np.float64)
+    found = np.sqrt(np.einsum("nd,nd->n", exact, exact))
+    return [float(each) if np.isfinite(each) else None for each in found]
+
+
 def chosen(ids: Iterable[str], most: int) -> list[str]:
     """At most so many, those whose digests are lowest: the same whatever their order, and whatever else is asked."""
     return sorted(ids, key=lambda each: (text_digest(each), each))[:most]

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from harness.output.cause import Cause
 from harness.output.change import Predicted, Prediction
+from harness.store.cause import causes
 from harness.store.connection import Connection
 
 
@@ -58,7 +60,7 @@ class ValueAccount:
 @dataclass(frozen=True, slots=True)
 class CaseAccount:
     """A case and what both sides did on it, the parent first; `predicted` in tasks without a corpus. `values` are those
-    of metrics that have one by case.
+    of metrics that have one by case; `causes` are what was seen where it got worse.
     """
 
     role: str
@@ -68,6 +70,7 @@ class CaseAccount:
     sides: tuple[SideAccount, ...]
     values: tuple[ValueAccount, ...]
     predicted: Predicted | None = None
+    causes: tuple[Cause, ...] = ()
 
 
 def case_account(connection: Connection, run: str, case_id: str, most: int) -> CaseAccount | None:
@@ -110,6 +113,7 @@ def case_account(connection: Connection, run: str, case_id: str, most: int) -> C
         ),
         values=tuple(ValueAccount(*row) for row in values),
         predicted=predicted(connection, run, case_id).get(case_id),
+        causes=causes(connection, run, case_id),
     )
 
 

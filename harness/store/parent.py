@@ -9,12 +9,13 @@ from harness.store.connection import Connection
 class ParentRow:
     """One case of the parent's. Tokens None where it does not tell, and then `cut` too where no document was cut.
     `rank`: of the first relevant document among what a last stage was given, else in the ranking, where tied documents
-    share the first of their places; None where it is in neither.
+    share the first of their places; None where it is in neither. `norm` of the query's vector, None where it has none.
     """
 
     tokens: int | None
     cut: bool | None
     rank: int | None
+    norm: float | None
 
 
 def parent_cases(connection: Connection, run: str) -> dict[str, ParentRow]:
@@ -38,7 +39,8 @@ def parent_cases(connection: Connection, run: str) -> dict[str, ParentRow]:
            SELECT o.case_id, o.tokens_kept,
                   CASE WHEN x.case_id IS NOT NULL OR o.tokens_lost > 0 THEN true
                        WHEN o.tokens_lost IS NULL THEN NULL ELSE false END,
-                  CASE WHEN s.has THEN v.place ELSE q.place END
+                  CASE WHEN s.has THEN v.place ELSE q.place END,
+                  o.norm
            FROM outputs o JOIN runs r ON r.run = o.run
            JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
            CROSS JOIN staged s
@@ -47,4 +49,4 @@ def parent_cases(connection: Connection, run: str) -> dict[str, ParentRow]:
            WHERE o.run = $run AND o.side = 'parent' ORDER BY k.position""",
         {"run": run},
     ).fetchall()
-    return {case_id: ParentRow(tokens, cut, rank) for case_id, tokens, cut, rank in rows}
+    return {case_id: ParentRow(tokens, cut, rank, norm) for case_id, tokens, cut, rank, norm in rows}

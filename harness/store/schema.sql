@@ -152,6 +152,7 @@ CREATE TABLE IF NOT EXISTS outputs (
     input_digest VARCHAR,                 -- of the rendered text
     tokens_kept  BIGINT,
     tokens_lost  BIGINT,
+    norm         DOUBLE,                  -- length of the query's vector before scoring; NULL where it has no single one
     retrieved    BIGINT  NOT NULL,        -- rows of the ranking
     crossing     BIGINT  NOT NULL         -- size of a tied group across the depth that isn't stored whole, else 0
 );

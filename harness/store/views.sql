@@ -126,3 +126,156 @@ CREATE OR REPLACE VIEW open_rules AS
 SELECT run, id, outcome, metric, slice, delta, low, high, margin, p_adjusted, n_groups, reason
 FROM rules WHERE outcome <> 'PASS'
 ORDER BY run, CASE outcome WHEN 'FAIL' THEN 0 WHEN 'UNDECIDED' THEN 1 ELSE 2 END, position;
+
+-- Promotion cases that got worse: by the primary metric, from right to wrong, or without an output where the parent has one.
+CREATE OR REPLACE VIEW regressed_cases AS
+SELECT w.run, w.case_id FROM worst_regressions w JOIN metrics m ON m.run = w.run AND m.metric = w.metric AND m.position = 1
+UNION SELECT run, case_id FROM transitions WHERE transition = 'parent-only'
+UNION SELECT c.run, c.case_id
+FROM outputs c
+JOIN outputs p ON p.run = c.run AND p.case_id = c.case_id AND p.side = 'parent' AND p.status = 'ok'
+JOIN runs r ON r.run = c.run
+JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = c.case_id AND k.role = 'promotion'
+WHERE c.side = 'candidate' AND c.status <> 'ok';
+
+-- What was seen where a case got worse, each cause that holds; the lowest place is the one that is counted.
+CREATE OR REPLACE VIEW case_causes AS
+WITH worse AS (
+    SELECT w.run, r.suite_digest, w.case_id, k.text FROM regressed_cases w
+    JOIN runs r USING (run) JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = w.case_id
+), both_outputs AS (
+    SELECT w.run, w.case_id, c.status, c.reason, c.non_finite, c.crossing, c.input_digest, p.input_digest AS parent_digest,
+           coalesce(c.tokens_lost, 0) - coalesce(p.tokens_lost, 0) AS more_lost
+    FROM worse w
+    JOIN outputs c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN outputs p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+), both_predictions AS (
+    SELECT w.run, w.case_id, c.prediction, p.prediction AS parent_prediction, c.flags, p.flags AS parent_flags
+    FROM worse w
+    JOIN predictions c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN predictions p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+), relevant AS (
+    SELECT w.run, w.case_id, j.document_id FROM worse w
+    JOIN judgements j ON j.suite_digest = w.suite_digest AND j.case_id = w.case_id AND j.grade > 0
+), own_labels AS (
+    SELECT run, side, list(label ORDER BY position) AS labels FROM output_labels GROUP BY run, side
+), raw AS (
+    SELECT t.run, t.side, t.case_id, t.scores, o.labels, t.answer, t.value, t.score, t.null_score, t.tags,
+           CASE WHEN o.labels IS NULL THEN list_transform(t.scores, lambda x, i: {'label': i::VARCHAR, 'score': x})
+                ELSE list_sort(list_transform(t.scores, lambda x, i: {'label': o.labels[i], 'score': x})) END AS scored
+    FROM task_outputs t LEFT JOIN own_labels o USING (run, side)
+), prompts AS (
+    SELECT run, side, coalesce(json_extract_string(meaning, '$.towers.document.input.prompts.document'),
+                               json_extract_string(meaning, '$.towers.both.input.prompts.document')) AS of_documents
+    FROM releases
+), seen AS (
+    SELECT run, case_id, 1 AS place, 'non-finite' AS cause, reason AS seen FROM both_outputs WHERE status <> 'ok' AND non_finite
+    UNION ALL
+    SELECT run, case_id, 2, 'no-output', status || coalesce(': ' || nullif(reason, ''), '')
+    FROM both_outputs WHERE status <> 'ok' AND NOT non_finite
+    UNION ALL
+    SELECT v.run, v.case_id, 3, 'candidate-recall', 'its last stage was not given ' || string_agg(v.document_id, ', ' ORDER BY v.document_id)
+    FROM relevant v
+    JOIN candidate_sets s ON s.run = v.run AND s.side = 'candidate'
+    ANTI JOIN candidates c ON c.run = v.run AND c.side = 'candidate' AND c.case_id = v.case_id AND c.document_id = v.document_id
+    WHERE EXISTS (FROM candidates p WHERE p.run = v.run AND p.side = 'parent' AND p.case_id = v.case_id AND p.document_id = v.document_id)
+       OR (NOT EXISTS (FROM candidate_sets p WHERE p.run = v.run AND p.side = 'parent')
+           AND EXISTS (FROM rankings p WHERE p.run = v.run AND p.side = 'parent' AND p.case_id = v.case_id AND p.document_id = v.document_id))
+    GROUP BY v.run, v.case_id
+    UNION ALL
+    SELECT run, case_id, 4, 'truncated', more_lost || ' more tokens of it are cut' FROM both_outputs WHERE more_lost > 0
+    UNION ALL
+    SELECT v.run, v.case_id, 4, 'truncated', 'more is cut of ' || string_agg(v.document_id, ', ' ORDER BY v.document_id)
+    FROM relevant v
+    JOIN cut_documents c ON c.run = v.run AND c.side = 'candidate' AND c.document_id = v.document_id
+    LEFT JOIN cut_documents p ON p.run = v.run AND p.side = 'parent' AND p.document_id = v.document_id
+    WHERE c.tokens_lost > coalesce(p.tokens_lost, 0)
+    GROUP BY v.run, v.case_id
+    UNION ALL
+    SELECT v.run, v.case_id, 4, 'truncated', 'more is cut of its pair with ' || string_agg(v.document_id, ', ' ORDER BY v.document_id)
+    FROM relevant v
+    JOIN candidates c ON c.run = v.run AND c.side = 'candidate' AND c.case_id = v.case_id AND c.document_id = v.document_id
+    LEFT JOIN candidates p ON p.run = v.run AND p.side = 'parent' AND p.case_id = v.case_id AND p.document_id = v.document_id
+    WHERE coalesce(c.query_tokens_lost, 0) + coalesce(c.document_tokens_lost, 0)
+        > coalesce(p.query_tokens_lost, 0) + coalesce(p.document_tokens_lost, 0)
+    GROUP BY v.run, v.case_id
+    UNION ALL
+    SELECT run, case_id, 4, 'truncated', 'its tags end before the text does'
+    FROM both_predictions WHERE list_contains(flags, 'short') AND NOT list_contains(parent_flags, 'short')
+    UNION ALL
+    SELECT c.run, c.case_id, 5, 'calibration-only', 'both sides say the same numbers'
+    FROM worse w
+    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN raw p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+    WHERE c.tags IS NULL AND coalesce(c.scored::VARCHAR, c.value::VARCHAR, c.score::VARCHAR) IS NOT NULL
+      AND c.scored IS NOT DISTINCT FROM p.scored AND c.value IS NOT DISTINCT FROM p.value
+      AND c.answer IS NOT DISTINCT FROM p.answer AND c.score IS NOT DISTINCT FROM p.score
+      AND c.null_score IS NOT DISTINCT FROM p.null_score
+    UNION ALL
+    SELECT b.run, b.case_id, 6, 'no-answer', CASE WHEN b.prediction IS NULL OR list_contains(b.flags, 'abstained')
+        THEN 'it says nothing where the parent says something' ELSE 'it says something where the parent says nothing' END
+    FROM both_predictions b JOIN both_outputs o USING (run, case_id)
+    WHERE o.status = 'ok' AND (b.prediction IS NULL OR list_contains(b.flags, 'abstained'))
+                           <> (b.parent_prediction IS NULL OR list_contains(b.parent_flags, 'abstained'))
+    UNION ALL
+    SELECT w.run, w.case_id, 6, 'no-answer', CASE WHEN coalesce(c.answer, '') = ''
+        THEN 'it gives no answer where the parent gives one' ELSE 'it gives an answer where the parent gives none' END
+    FROM worse w
+    JOIN golds g ON g.suite_digest = w.suite_digest AND g.case_id = w.case_id AND g.answers IS NOT NULL
+    JOIN both_outputs o ON o.run = w.run AND o.case_id = w.case_id AND o.status = 'ok'
+    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN raw p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+    WHERE (coalesce(c.answer, '') = '') <> (coalesce(p.answer, '') = '')
+    UNION ALL
+    SELECT run, case_id, 7, 'type', 'an entity is found under another type'
+    FROM both_predictions WHERE list_contains(flags, 'wrong-type') AND NOT list_contains(parent_flags, 'wrong-type')
+    UNION ALL
+    SELECT run, case_id, 8, 'label-boundary', 'an entity is found with other ends'
+    FROM both_predictions WHERE list_contains(flags, 'wrong-boundary') AND NOT list_contains(parent_flags, 'wrong-boundary')
+    UNION ALL
+    SELECT run, case_id, 8, 'label-boundary', 'its set is one label off'
+    FROM both_predictions WHERE list_contains(flags, 'one-label-off')
+    UNION ALL
+    SELECT w.run, w.case_id, 8, 'label-boundary', 'what is right comes second'
+    FROM worse w
+    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN golds g ON g.suite_digest = w.suite_digest AND g.case_id = w.case_id
+    WHERE len(list_filter(c.scores, lambda x:
+              x > CASE WHEN g.choice IS NULL THEN c.scores[list_position(c.labels, g.label)] ELSE c.scores[g.choice + 1] END)) = 1
+    UNION ALL
+    SELECT run, case_id, 9, 'tied', 'its output hangs on a tie' FROM both_predictions WHERE list_contains(flags, 'tied')
+    UNION ALL
+    SELECT v.run, v.case_id, 9, 'tied', string_agg(DISTINCT v.document_id, ', ' ORDER BY v.document_id) || ' ties with others'
+    FROM relevant v
+    JOIN rankings c ON c.run = v.run AND c.side = 'candidate' AND c.case_id = v.case_id AND c.document_id = v.document_id
+    JOIN rankings o ON o.run = v.run AND o.side = 'candidate' AND o.case_id = v.case_id AND o.score = c.score
+    ANTI JOIN relevant also ON also.run = v.run AND also.case_id = v.case_id AND also.document_id = o.document_id
+    GROUP BY v.run, v.case_id
+    UNION ALL
+    SELECT run, case_id, 10, 'encoding', 'its text holds a replacement or control character, or UTF-8 that was read as another'
+    FROM worse WHERE regexp_matches(text, '[\x{FFFD}\x{80}-\x{9F}\x{01}-\x{08}]|[ÃÂ][\x{80}-\x{BF}]|â€')
+    UNION ALL
+    SELECT run, case_id, 11, 'prompt-changed', 'its text is put to the model in other words'
+    FROM both_outputs WHERE input_digest <> parent_digest
+    UNION ALL
+    SELECT DISTINCT v.run, v.case_id, 11, 'prompt-changed', 'documents are put to the model with another prompt'
+    FROM relevant v
+    JOIN prompts c ON c.run = v.run AND c.side = 'candidate'
+    JOIN prompts p ON p.run = v.run AND p.side = 'parent'
+    WHERE c.of_documents <> p.of_documents
+), named AS (
+    SELECT run, case_id, place, cause, string_agg(seen, '; ' ORDER BY seen) AS seen FROM seen GROUP BY ALL
+    UNION ALL
+    SELECT w.run, w.case_id, 12, 'unexplained', 'none of the others holds' FROM worse w ANTI JOIN seen USING (run, case_id)
+)
+SELECT n.run, n.case_id, n.place, n.cause, n.seen, w.text FROM named n JOIN worse w USING (run, case_id)
+ORDER BY n.run, n.case_id, n.place;
+
+-- Of the cases of each slice that got worse, how many by which cause, each case counted once.
+CREATE OR REPLACE VIEW cause_counts AS
+SELECT first.run, m.slice, first.cause, count(*) AS cases
+FROM (SELECT run, case_id, min(place) AS place, arg_min(cause, place) AS cause FROM case_causes GROUP BY run, case_id) first
+JOIN (SELECT run, slice, case_id FROM slice_cases
+      UNION ALL SELECT run, 'all', case_id FROM runs JOIN cases USING (suite_digest)) m USING (run, case_id)
+GROUP BY first.run, m.slice, first.cause
+ORDER BY first.run, m.slice, min(first.place);

@@ -39,8 +39,9 @@ Mechanism: TypeAlias = Literal[
     "truncation",
     "padding",
     "candidate-rank",
+    "embedding-norm",
 ]
-FROM_PARENT: tuple[Mechanism | None, ...] = ("truncation", "padding", "candidate-rank")
+FROM_PARENT: tuple[Mechanism | None, ...] = ("truncation", "padding", "candidate-rank", "embedding-norm")
 """Mechanisms of which only a run knows, by what the parent did."""
 
 RIGHT: dict[Task, str | None] = {

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from harness.errors import Misconfigured
 from harness.metric.tagging import read_tags
 from harness.suite.case import Case, Suite
@@ -21,6 +23,8 @@ LENGTHS = ("0", "1-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+")
 SUPPORTS = ("0", "1", "2-4", "5-19", "20-99", "100+")
 ENTITY_LENGTHS = ("0", "1", "2", "3-4", "5+")
 POSITIONS = ("first-quarter", "second-quarter", "third-quarter", "last-quarter", "none", "unknown")
+ALIKE = 1e-4
+"""Norms whose spread is no larger a share of the largest are those of unit vectors, but for rounding."""
 LANGUAGES = ("language", "lang")
 """Attributes that say a case's language; without one, the script of its letters is told."""
 
@@ -28,12 +32,14 @@ AT_RUN: Mapping[Mechanism, tuple[str, ...]] = {
     "truncation": ("cut", "whole", "unknown"),
     "padding": ("1-16", "17-32", "33-64", "65-128", "129-256", "257-512", "513+", "unknown"),
     "candidate-rank": ("1", "2-3", "4-10", "11-50", "51+", "none"),
+    "embedding-norm": ("lowest-quarter", "second-quarter", "third-quarter", "highest-quarter", "alike", "unknown"),
 }
 """The bins of what only a run knows, fixed beforehand, so that rules can name them."""
 
 TASKS: Mapping[Mechanism, tuple[str, ...]] = {
     "support": (*RANKED, "classification", "multilabel"),
     "candidate-rank": RANKED,
+    "embedding-norm": RANKED,
     "entity-type": ("entity",),
     "entity-length": ("entity",),
     "answer-position": ("answer",),
@@ -45,12 +51,13 @@ TASKS: Mapping[Mechanism, tuple[str, ...]] = {
 class ParentCase:
     """What the parent did with a case. Tokens None where it does not tell. `cut`: the case, or a relevant document of
     it, was not read whole. `rank`: where the first relevant document stood among what its last stage was given, else
-    in its ranking.
+    in its ranking. `norm`: length of the query's vector before scoring, where it has one.
     """
 
     tokens: int | None = None
     cut: bool | None = None
     rank: int | None = None
+    norm: float | None = None
 
 
 def check_mechanism(mechanism: Mechanism, task: str) -> None:
@@ -70,6 +77,8 @@ def of_inputs(mechanism: Mechanism, suite: Suite) -> Bins:
 
 def of_parent(mechanism: Mechanism, cases: Mapping[str, ParentCase]) -> Bins:
     """The bins of every case by what the parent did. The mechanism is one that is `FROM_PARENT`."""
+    if mechanism == "embedding-norm":
+        return _norms({name: each.norm for name, each in cases.items()})
     bins = AT_RUN[mechanism]
     found = {}
     for name, each in cases.items():
@@ -80,6 +89,23 @@ def of_parent(mechanism: Mechanism, cases: Mapping[str, ParentCase]) -> Bins:
         else:
             found[name] = ("none" if each.rank is None else _bin(each.rank, bins[:-1]),)
     return found
+
+
+def _norms(norms: Mapping[str, float | None]) -> Bins:
+    """By quarters of the run's cases, equal norms together. Of vectors of one length only rounding could tell which is
+    the longer, so they are `alike`.
+    """
+    known = np.array([each for each in norms.values() if each is not None], dtype=np.float64)
+    if not len(known):
+        return dict.fromkeys(norms, ("unknown",))
+    quarters = AT_RUN["embedding-norm"][:4]
+    if known.max() - known.min() <= ALIKE * known.max():
+        return {name: ("unknown" if each is None else "alike",) for name, each in norms.items()}
+    edges = np.quantile(known, (0.25, 0.5, 0.75))
+    return {
+        name: ("unknown" if each is None else quarters[int(np.searchsorted(edges, each))],)
+        for name, each in norms.items()
+    }
 
 
 def order_of(mechanism: Mechanism, names: Sequence[str]) -> list[str]:

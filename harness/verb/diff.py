@@ -24,6 +24,7 @@ class Difference:
             "changes": [change.as_record() for change in self.prepared.changes],
             "namespaces": [state.as_record() for state in self.prepared.states],
             "plan": self.prepared.plan.rows(),
+            "switched": list(self.prepared.plan.switched),
         }
 
 

@@ -92,6 +92,10 @@ def _case(place: Place, found: Answer, case: str) -> Iterator[str]:
         yield from _side(side, getattr(told.predicted, side.side, None))
     for value in told.values:
         yield f"  {value.metric}: {_value(value)}"
+    if told.causes:
+        yield "  it got worse; seen, the first is what it is counted under:"
+    for each in told.causes:
+        yield f"    {each.cause}: {each.seen}"
 
 
 def _side(side: SideAccount, prediction: Prediction | None) -> Iterator[str]:

@@ -17,6 +17,7 @@ from harness.report.junit import junit
 from harness.report.markdown import markdown
 from harness.report.page import html
 from harness.store import account, read, read_task
+from harness.store.cause import cause_counts
 from harness.store.diagnostic import diagnostics
 from harness.suite.lock import Lock
 from harness.verb.answer import answer, stored_lock
@@ -98,6 +99,7 @@ def content(place: Place, found: Answer) -> Content:
             limits=(CONDITIONAL[found.ranks], *LIMITS),
             companions=read_task.companions(connection, found.run),
             diagnostics=diagnostics(connection, found.run),
+            causes=cause_counts(connection, found.run),
         )
 
 

@@ -18,7 +18,7 @@ def fix_slices(connection: Connection, run: str, lock: Lock) -> dict[str, tuple[
     at_run = [each for each in lock.declared if each.from_parent]
     if at_run:
         cases = {
-            name: ParentCase(tokens=each.tokens, cut=each.cut, rank=each.rank)
+            name: ParentCase(tokens=each.tokens, cut=each.cut, rank=each.rank, norm=each.norm)
             for name, each in parent_cases(connection, run).items()
         }
         for position in dict.fromkeys(each.position for each in at_run):

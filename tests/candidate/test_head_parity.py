@@ -65,6 +65,16 @@ class TestHeads:
         object.__setattr__(tower.readout.projections[-1], "activation", "tanh")
         assert not head_parity(release.model_folder, manifest, probe_texts(48)).ok
 
+    def test_another_tokenizer_is_found(self, tmp_path: Path, kind: str, labels: int) -> None:
+        """Cut from the other side, or with another token before the text, by the manifest alone."""
+        release = saved(tmp_path, kind, labels)
+        for field, value in (("truncation_side", "left"), ("special_tokens", {"cls_token": 3})):
+            manifest = release.manifest.model_copy(deep=True)
+            [tower] = manifest.meaning.towers.values()
+            object.__setattr__(tower.input, field, value)
+            found = head_parity(release.model_folder, manifest, probe_texts(48))
+            assert not found.ok and f"input.{field}" in found.text
+
 
 class TestChoices:
     """Each text with three others to choose from, of other lengths, so that some are padded."""

@@ -109,10 +109,26 @@ class TestDifference:
         row = {"node": "vector", "side": None}
         gone = [{**row, "field": f"towers.both.{at}", "old": at, "new": None} for at in range(40)]
         moved = [{**row, "field": f"retriever.towers.both.{at}", "old": at, "new": at + 1} for at in range(20)]
-        print_difference({"changes": [*gone, *moved], "namespaces": [], "plan": []})
+        print_difference({"changes": [*gone, *moved], "namespaces": [], "plan": [], "switched": []})
         said = capsys.readouterr().out
         assert said.startswith("60 changes\n  towers.both: 40 fields of the parent that the candidate does not have\n")
         assert said.count("retriever.towers.both.") == 20 and "null" not in said
+
+    def test_the_switch_stands_between_the_last_proof_and_the_first_drop(self, capsys):
+        """Once; without a successor nothing is switched, also where something is dropped."""
+        row = {"namespace": "v", "items": None, "of": None, "reason": "so"}
+        plan = [{**row, "action": action} for action in ("re-encode", "prove-parity", "drop", "drop")]
+        record = {"changes": [], "namespaces": [], "plan": plan, "switched": ["v", "index"]}
+        print_difference(record)
+        assert capsys.readouterr().out.splitlines()[-5:] == [
+            "  1. re-encode v: so",
+            "  2. prove-parity v: so",
+            "  switch in one step, queries and documents together: v, index",
+            "  3. drop v: so",
+            "  4. drop v: so",
+        ]
+        print_difference({**record, "switched": []})
+        assert "switch" not in capsys.readouterr().out
 
 
 class TestManifest:

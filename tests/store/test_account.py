@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.output.cause import Cause
 from harness.output.change import CaseChange, FirstAnswer, Predicted, Prediction, TransitionCount, Transitions
 from harness.store import account, write
 from harness.store.account import Loss, Unjudged
@@ -145,6 +146,10 @@ class TestCaseAccount:
             ),
             (ValueAccount("RR@10", 1.0, 0.5, -0.5, "scored"), ValueAccount("P@5", 0.5, 0.25, -0.25, "scored")),
             OF_A,
+            (
+                Cause("candidate-recall", "its last stage was not given d3"),
+                Cause("tied", "its output hangs on a tie"),
+            ),
         )  # fmt: skip
 
     def test_what_a_last_stage_was_given(self, small: Store) -> None:

@@ -262,6 +262,20 @@ class TestOfTheParent:
         assert open_frozen(folder).lock.declared == lock.declared
         assert [each.name for each in lock.declared][:3] == ["padding=1-16", "padding=17-32", "padding=33-64"]
 
+    def test_norms_fall_into_quarters_and_equal_ones_together(self) -> None:
+        """Of 1 2 2 2 3 4 4 9 the edges are 2, 2.5 and 4: a quarter may be larger where norms are equal."""
+        norms = dict(zip("abcdefgh", (1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 9.0), strict=True))
+        cases = {name: ParentCase(norm=norm) for name, norm in norms.items()} | {"none": ParentCase()}
+        found = of_parent("embedding-norm", cases)
+        assert found == {
+            **dict.fromkeys("abcd", ("lowest-quarter",)), **dict.fromkeys("efg", ("third-quarter",)),
+            "h": ("highest-quarter",), "none": ("unknown",),
+        }  # fmt: skip
+
+    def test_unit_vectors_are_alike_whatever_their_rounding(self) -> None:
+        cases = {"a": ParentCase(norm=1.0), "b": ParentCase(norm=1.0000001), "none": ParentCase()}
+        assert of_parent("embedding-norm", cases) == {"a": ("alike",), "b": ("alike",), "none": ("unknown",)}
+
     def test_what_the_parent_did_picks_the_bin(self) -> None:
         """By hand: tokens, cuts, ranks."""
         cases = {
@@ -276,4 +290,5 @@ class TestOfTheParent:
         assert of_parent("truncation", cases) == {
             "a": ("whole",), "b": ("cut",), "c": ("unknown",), "d": ("unknown",),
         }  # fmt: skip
+        assert of_parent("embedding-norm", cases) == dict.fromkeys("abcd", ("unknown",))
         assert of_parent("candidate-rank", cases) == {"a": ("1",), "b": ("4-10",), "c": ("none",), "d": ("51+",)}

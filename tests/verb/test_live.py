@@ -292,3 +292,38 @@ class TestLive:
         assert found.candidate.content_id != found.parent.content_id
         text = (Path("reports") / found.run / "index.html").read_text()
         assert "modes" in text
+
+
+class TestSpace:
+    def test_vectors_are_told_of_while_they_are_there_and_their_numbers_go_with_the_outputs(self, live: Path) -> None:
+        """Under other rules the outputs come from the store, and so do these; made again, from cache or not, too."""
+        asked = "SELECT * EXCLUDE (run) FROM vector_diagnostics WHERE run LIKE '{}%' ORDER BY side, position"
+        harness.freeze("live")
+        first = harness.sql(asked.format(harness.run("live", candidate="cls", parent="mean").run)).rows
+        numbers = {(row[0], row[3], row[4]): row[6] for row in first if row[5] is None}
+        # The empty document is in no index, and one text stands twice: of ten documents nine are admitted.
+        assert ("candidate", "contrastive_nll(t=0.05)", "queries against 9 documents") in numbers
+        # The first token's row points everywhere alike, which the mean of rows does not.
+        cls, mean = (numbers[side, "anisotropy", "documents"] for side in ("candidate", "parent"))
+        assert 0 < float(str(mean)) < float(str(cls)) < 1
+        assert all(row[7] == (10 if row[4] == "documents" else row[7]) and row[8] is None for row in first)
+        definition = live / "suites" / "live" / "suite.toml"
+        definition.write_text(definition.read_text().replace("margin = 0.5", "margin = 0.4"))
+        harness.freeze("live")
+        again = harness.run("live", candidate="cls", parent="mean").run
+        assert harness.sql(asked.format(again)).rows == first
+        for cached in (True, False):
+            store = str(live / f"{cached}.duckdb")
+            run = harness.run("live", candidate="cls", parent="mean", store=store, cache=cached).run
+            assert harness.sql(asked.format(run), store=store).rows == first
+
+    def test_the_norms_of_queries_are_of_the_vectors_that_rank(self, live: Path) -> None:
+        """Both encoders end in a normalisation: every query is as long as any other, whichever slice one asks for."""
+        definition = live / "suites" / "live" / "suite.toml"
+        definition.write_text(definition.read_text() + '[[slices]]\nmechanism = "embedding-norm"\n')
+        harness.freeze("live")
+        harness.run("live", candidate="cls", parent="mean")
+        norms = harness.sql("SELECT norm FROM outputs WHERE side = 'parent'").rows
+        assert [row[0] for row in norms] == [pytest.approx(1, abs=1e-6)] * 8
+        members = harness.sql("SELECT slice, count(*) FROM run_slice_members GROUP BY slice").rows
+        assert [tuple(row) for row in members] == [("embedding-norm=alike", 8)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.metric import entity
 from harness.metric.entity_table import KINDS, cut_offs, entity_errors, illegal_table, readings, type_table
@@ -34,9 +35,19 @@ def judge_entities(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[_shown(spans, words) for spans, words in zip(given, tokens, strict=True)],
         gold=[_shown(spans, words) for spans, words in zip(held, tokens, strict=True)],
         probability=np.full(len(own.case_ids), np.nan),
-        flags={"illegal": np.array([bool(each) for each in own.illegal], dtype=bool), "short": own.short},
+        flags={"illegal": np.array([bool(each) for each in own.illegal], dtype=bool), "short": own.short}
+        | _mistaken(own),
         companions=tuple(_companions(asked.promotion)),
     )
+
+
+def _mistaken(outputs: Tagged) -> dict[str, NDArray[np.bool_]]:
+    """Which cases have an entity under another type, and which one with other ends."""
+    errors = entity_errors(outputs).errors
+    return {
+        flag: np.isin(outputs.case_ids.astype(str), [each.case_id for each in errors if each.kind in (flag, "both")])
+        for flag in ("wrong-type", "wrong-boundary")
+    }
 
 
 def types_of(asked: Asked) -> set[str]:

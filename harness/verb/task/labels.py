@@ -59,7 +59,8 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        flags=_abstained(multilabel.forecasts(outputs)),
+        flags=_abstained(multilabel.forecasts(outputs))
+        | {"one-label-off": scored(outputs.status) & ((outputs.gold != outputs.predicted).sum(axis=1) == 1)},
         companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
