@@ -271,8 +271,9 @@ def _minimised(what: str, objective: Objective, start: Floats) -> Floats:
     """Where a smooth convex loss is least. Raises Misconfigured where it falls for ever."""
     from scipy.optimize import minimize
 
-    found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 20_000})
-    if not np.isfinite(found.x).all() or np.abs(found.x).max() > 1e4:
+    with np.errstate(over="ignore", invalid="ignore"):  # of scores beyond what their sums can hold: refused below
+        found = minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 20_000})
+    if not np.isfinite(found.fun) or not np.isfinite(found.x).all() or np.abs(found.x).max() > 1e4:
         raise Misconfigured(
             what, found="a loss that falls for ever: the classes are told apart without an error",
             expected="cases of which some are wrong", mend="Fit on more cases, or a family with fewer numbers.",

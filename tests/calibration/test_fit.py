@@ -1,5 +1,7 @@
 """Fitted maps, each optimum against another's."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -160,3 +162,14 @@ class TestEveryFit:
         np.testing.assert_allclose(
             fit(LOGITS[turned], GOLD[turned]).probabilities(LOGITS), fit(LOGITS, GOLD).probabilities(LOGITS), atol=1e-6
         )
+
+
+class TestScoresBeyondAllBounds:
+    @pytest.mark.parametrize("family", [fit_vector, fit_matrix])
+    def test_are_refused_without_a_warning(self, family):
+        """Numbers near the largest that a float holds overflow in every product with a weight."""
+        logits = np.array([[1e307, -1e307, 0.0], [-1e307, 1e307, 3.0], [1.0, 2.0, 1e307], [1e307, 1.0, 0.0]] * 4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(Misconfigured, match="falls for ever"):
+                family(logits, np.array([0, 1, 2, 1] * 4))
