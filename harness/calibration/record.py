@@ -216,7 +216,7 @@ def _sound(family: Family, said: Parameters, k: int) -> bool:
         rows = said.weights or []
         return len(rows) == k and all(len(row) == k for row in rows) and len(said.bias or []) == k
     if family == "platt":
-        return said.slope is not None and said.intercept is not None
+        return said.slope is not None and said.slope > 0 and said.intercept is not None
     if family == "beta":
         return said.a is not None and said.b is not None and said.c is not None and min(said.a, said.b) >= 0
     at, values = said.at or [], said.values or []

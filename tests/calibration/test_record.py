@@ -53,6 +53,7 @@ class TestAnEditedCalibrator:
         ("family", "map_"),
         [
             ("platt", Parameters(slope=1.0)),
+            ("platt", Parameters(slope=-1.0, intercept=0.0)),
             ("beta", Parameters(a=-1.0, b=1.0, c=0.0)),
             ("isotonic", Parameters(at=[], values=[])),
             ("isotonic", Parameters(at=[0.0, 1.0], values=[0.2])),
