@@ -87,8 +87,9 @@ def refuse_leaks(suite: Suite, found: Sequence[Leak]) -> None:
     if left:
         named = "; ".join(f"{each.told()} [{each.finding}]" for each in left[:NAMED])
         more = f"; and {len(left) - NAMED} pairs more" if len(left) > NAMED else ""
+        stand = "1 pair stands" if len(left) == 1 else f"{len(left)} pairs stand"
         raise Leaked(
-            str(suite.folder), found=f"{len(left)} pairs stand in two roles: {named}{more}",
+            str(suite.folder), found=f"{stand} in two roles: {named}{more}",
             expected="promotion cases that no role which fits something has seen",
             mend="Give both the same role, take one out, or add [[leakage.waivers]] to suite.toml with the finding's "
             "digest and a reason.",
