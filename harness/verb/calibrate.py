@@ -20,10 +20,11 @@ from harness.calibration.record import (
     fitted,
     inputs,
     parameters,
+    worth_telling,
 )
 from harness.errors import Misconfigured
 from harness.file.whole import write_bytes
-from harness.identity import Json, canonical_json
+from harness.identity import Json
 from harness.lifecycle.invalidation import score_key
 from harness.release.open import Release, open_release
 from harness.store import read
@@ -31,7 +32,7 @@ from harness.store.read import CaseMarks
 from harness.suite.lock import Lock
 from harness.verb.answer import stored_lock
 from harness.verb.calibration_cases import Asked, Evidence, evidence
-from harness.verb.place import Place, find_place, shown
+from harness.verb.place import Place, find_place, require_folder, shown
 from harness.verb.plan import as_tuple
 
 DRAWS = 200
@@ -67,9 +68,13 @@ def calibrate(
     `isotonic`, `beta` and `histogram` of one score at a time: of sets of labels one map a label, of answers the gap
     between score and null score, of rankings the score of a judged document (`of` relevance) or the top score (`of`
     answerability). What is saved names the scores that it belongs to, and is refused under others.
-    Raises NotFound for a run that isn't there, Misconfigured for a task, a family or cases that allow no fit.
+    Raises NotFound for a run that isn't there, or a folder to save in that isn't, Misconfigured for a task,
+    a family or cases that allow no fit.
     """
     place = find_place(store=store)
+    path = None if save is None else Path(save)
+    if path is not None:
+        require_folder(path)
     fitting = cases_to_fit_on(place, run, side, of)
     found, lock = fitting.evidence, fitting.lock
     _require_family(lock, found, family)
@@ -85,15 +90,16 @@ def calibrate(
         corpus=found.corpus,
         fitted_on=fitting.fitted_on,
         valid_for=found.valid_for,
+        reported=worth_telling(family, found.labels, found.scores, found.gold),
         aggregation=aggregation_of(fitting.release),
         software={"harness": __version__, "numpy": np.__version__, "scipy": scipy.__version__},
     )
     if len(record.maps) == 1 and not found.exclusive:
         record = record.model_copy(update=dict(_curve(record, found, lock)))
-    if save is None:
+    record = record.sealed()
+    if path is None:
         return Calibrated(record, None)
-    path = Path(save)
-    write_bytes(path, canonical_json(record.model_dump(mode="json", by_alias=True, exclude_none=True)) + b"\n")
+    write_bytes(path, record.as_bytes())
     return Calibrated(record, shown(path))
 
 

@@ -17,10 +17,10 @@ from harness.calibration.decision import (
     cost_threshold,
 )
 from harness.calibration.fit import sigmoid, softmax
-from harness.calibration.record import CalibratorRecord, applied
+from harness.calibration.record import applied, read_calibrator
 from harness.errors import Misconfigured
 from harness.file.whole import write_bytes
-from harness.identity import Json, canonical_json
+from harness.identity import Json
 from harness.lifecycle.invalidation import decision_key
 from harness.metric.calibration import set_sureness, sureness
 from harness.metric.form import Floats, Ints
@@ -28,7 +28,7 @@ from harness.release.admit.meaning import own_type
 from harness.release.open import calibrator_text
 from harness.release.threshold import Ground, Rule, ThresholdFit, ThresholdRecord, Type, converted
 from harness.verb.calibrate import Fitting, aggregation_of, cases_to_fit_on
-from harness.verb.place import find_place, shown
+from harness.verb.place import find_place, require_folder, shown
 from harness.verb.plan import as_tuple
 
 OF_LABELS: tuple[Rule, ...] = ("costs", "capacity", "f1")
@@ -80,10 +80,13 @@ def threshold(
     are such. `capacity`: the lowest score that lets at most that share pass, by label. `f1`: the best F1, by label.
     `coverage`, `risk`: below which confidence, margin or entropy nothing is said, so that at least that share is
     answered, or the answered are wrong no more often.
-    Raises NotFound for a run that isn't there, Misconfigured for a task or a rule that allow no threshold.
+    Raises NotFound for a run or a folder that isn't there, Misconfigured for a task or a rule that allow no threshold.
     """
     asked = Asked(false_positive, false_negative, label_costs, capacity, coverage, risk, ground)
     place = find_place(store=store)
+    path = None if save is None else Path(save)
+    if path is not None:
+        require_folder(path)
     fitting = cases_to_fit_on(place, run, side, None)
     _require_rule(fitting, rule)
     found = _Scores.of(fitting)
@@ -103,10 +106,10 @@ def threshold(
         aggregation=aggregation_of(fitting.release),
         software={"harness": __version__, "numpy": np.__version__, "scipy": scipy.__version__},
     )
-    if save is None:
+    record = record.sealed()
+    if path is None:
         return FittedThreshold(record, None)
-    path = Path(save)
-    write_bytes(path, canonical_json(record.model_dump(mode="json", by_alias=True, exclude_none=True)) + b"\n")
+    write_bytes(path, record.as_bytes())
     return FittedThreshold(record, shown(path))
 
 
@@ -138,7 +141,7 @@ class _Scores:
         found = fitting.evidence
         kind: Type = "probability" if own_type(fitting.release.manifest.meaning) == "probability" else "logit"
         text = calibrator_text(fitting.release)
-        calibrator = None if text is None else CalibratorRecord.model_validate_json(text)
+        calibrator = None if text is None else read_calibrator(f"calibrator of release {fitting.release.name!r}", text)
         if found.of == "choices":
             warmth = 1.0 if calibrator is None else calibrator.maps[0].temperature or 1.0
             chances = softmax(found.scores / warmth)
