@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"]
 """What a score is; a gap is how far an answer's is above that of there being none."""
-Of: TypeAlias = Literal["labels", "choices", "relevance", "answerability"]
+Of: TypeAlias = Literal["labels", "choices", "pairs", "relevance", "answerability"]
 Family: TypeAlias = Literal["temperature", "vector", "matrix", "platt", "isotonic", "beta", "histogram"]
 Fit: TypeAlias = Callable[[Floats, Ints], Calibration]
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)

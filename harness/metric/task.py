@@ -51,7 +51,11 @@ CHOICES = ("multiple-choice",)
 ENTITIES = ("entity",)
 ANSWERS = ("answer",)
 QUESTIONS = ("answerable", "unanswerable")
-CHANCES = LABELS + CHOICES
+RANKINGS = ("retrieval", "reranking")
+SAID = LABELS + PAIRS + RANKINGS
+"""Tasks of which something is said to hold with some probability: a label, that a pair is the same, that the corpus
+answers a question. Of the last two a release says so where its scores are probabilities, or it has a calibrator."""
+CHANCES = SAID + CHOICES
 """Tasks of which every output is a probability, or becomes one."""
 
 BINS = Parameter(15, "count")
@@ -72,8 +76,8 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     **{f"{base}_samples": TaskMetric(SETS, "mean") for base in ("f1", "precision", "recall")},
     **{base: TaskMetric(LABELS, "finish", label=True) for base in ("f1", "precision", "recall")},
     "matthews_corrcoef": TaskMetric(CLASSES, "finish", lowest=-1.0),
-    "log_loss": TaskMetric(LABELS, "mean", higher_is_better=False, highest=-log(CLIP)),
-    "brier_binary": TaskMetric(LABELS, "mean", higher_is_better=False),
+    "log_loss": TaskMetric(SAID, "mean", higher_is_better=False, highest=-log(CLIP)),
+    "brier_binary": TaskMetric(SAID, "mean", higher_is_better=False),
     "brier_sum": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=2.0),
     "roc_auc_ovr": TaskMetric(LABELS, "rank"),
     "average_precision_macro": TaskMetric(LABELS, "rank"),
@@ -111,13 +115,13 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     },
     "ece_top_label": TaskMetric(CLASSES + CHOICES, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
     "ece_positive": TaskMetric(
-        LABELS, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"
+        SAID, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"
     ),
     "ece_classwise": TaskMetric(LABELS, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
     "mce": TaskMetric(CHANCES, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"),
     **{
         f"brier_{part}": TaskMetric(
-            LABELS,
+            SAID,
             "finish",
             higher_is_better=part == "resolution",
             highest=2.0,
@@ -129,6 +133,10 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     },
     **{
         f"calibration_{part}": TaskMetric(CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds")
+        for part in ("slope", "intercept")
+    },
+    **{
+        f"calibration_{part}_error": TaskMetric(CHANCES, "rank", higher_is_better=False, highest=inf, label="optional")
         for part in ("slope", "intercept")
     },
     "coverage": TaskMetric(CHANCES, "mean"),

@@ -12,7 +12,7 @@ from harness.file.sealed import Sealed, require_sealed
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Type: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"]
-Ground: TypeAlias = Literal["confidence", "margin", "entropy", "gap"]
+Ground: TypeAlias = Literal["confidence", "margin", "entropy", "gap", "answerability"]
 Rule: TypeAlias = Literal["costs", "capacity", "f1", "coverage", "risk"]
 
 

@@ -11,11 +11,18 @@ from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.output.diagnostic import MEANINGS, base
-from harness.suite.definition import ALL, SuiteDefinition
+from harness.suite.definition import ALL, RANKED, SuiteDefinition
 from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
+ONE_FORECAST = {
+    "multiple-choice": "the likeliest choice",
+    "similarity": "whether a pair is the same",
+    "retrieval": "whether a question is answerable",
+    "reranking": "whether a question is answerable",
+}
+"""Tasks that forecast one thing of a case, and what."""
 OF_TWO = {
     "brier_binary": "Write brier_sum, which is over all classes (and twice as large for two).",
     "ece_positive": "Write ece_classwise, which is over all classes, or ece_positive[CLASS].",
@@ -302,15 +309,17 @@ def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
             raise Misconfigured(
                 place(path, *keys), found=f"a rule over {name!r}, which is a diagnostic: it is biased by how few cases "
                 "and how many bins there are",
-                expected="a rule over " + ", ".join([*proper, "calibration_slope", "calibration_intercept"]),
+                expected="a rule over "
+                + ", ".join([*proper, "calibration_slope_error", "calibration_slope", "calibration_intercept"]),
                 mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
             )  # fmt: skip
         if metric.use == "bounds" and kind in ("no-worse", "guard"):
             right = "1" if metric.base == "calibration_slope" else "0"
+            distance = f"{metric.base}_error" + ("" if metric.label is None else f"[{metric.label}]")
             raise Misconfigured(
                 place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",
-                expected="an at-least and an at-most rule around it",
-                mend=f"Write two rules with a value on either side of {right}.",
+                expected=f"an at-least and an at-most rule around it, or {distance}, how far it is from {right}",
+                mend=f"Write {distance}, or two rules with a value on either side of {right}.",
             )  # fmt: skip
 
 
@@ -334,10 +343,16 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
         )  # fmt: skip
-    if metric.label is not None and definition.task == "multiple-choice":
+    if metric.label is not None and definition.task in ONE_FORECAST:
         raise Misconfigured(
-            place(path, *keys), found=f"{name!r} of choices, which have no labels", expected=metric.base,
-            mend=f"Write {metric.base}: it is of the likeliest choice.",
+            place(path, *keys), found=f"{name!r}, and cases here have no labels", expected=metric.base,
+            mend=f"Write {metric.base}: it is of {ONE_FORECAST[definition.task]}.",
+        )  # fmt: skip
+    if definition.task in RANKED and dict(metric.params).get("ground") not in (None, "confidence"):
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} of rankings, which have one score to be sure by",
+            expected="the ground confidence: the probability that a question is answerable, else the top score",
+            mend="Leave `ground` out.",
         )  # fmt: skip
     if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
         raise Misconfigured(

@@ -27,6 +27,7 @@ from harness.store.connection import Connection
 from harness.suite.definition import RANKED
 from harness.suite.freeze import scorers
 from harness.suite.lock import LOCK, Lock, read_lock
+from harness.verb.abstention import abstention_remarks
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
@@ -151,6 +152,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
                 *_parameter_remarks(connection, releases, lock),
+                *abstention_remarks(lock, releases, sides, promotion),
                 *_candidate_remarks(read.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
@@ -179,12 +181,14 @@ def _measured(
         return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
     suite = read.find_run(connection, run).suite_digest
     marks = read.case_marks(connection, suite)
+    sides = {}
     for side, each in releases.items():
         threshold_of(each, lock, marks)
+        sides[side] = measure(connection, run, side, each.release, lock)
         calibrator = calibrator_of(each, lock, marks)
-        told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
-        keep_companions(connection, run, side, told)
-    return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
+        told = ranked_companions(connection, run, side, lock, calibrator, sides[side].stated)
+        keep_companions(connection, run, side, tuple(told))
+    return sides
 
 
 def policy_of(lock: Lock) -> Policy:

@@ -15,6 +15,7 @@ CALIBRATED: dict[str, tuple[Of, ...]] = {
     "classification": ("labels",),
     "multilabel": ("labels",),
     "multiple-choice": ("choices",),
+    "similarity": ("pairs",),
     "answer": ("answerability",),
     "retrieval": ("relevance", "answerability"),
     "reranking": ("relevance", "answerability"),
