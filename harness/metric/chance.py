@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.metric import calibration
 from harness.metric.calibration import ANSWERED, NEVER, SURENESS, Abstain, Forecasts, Sample
-from harness.metric.form import Bools, Floats, Objects, mean_of, scored
+from harness.metric.form import LARGEST, Bools, Floats, Objects, mean_of, scored
 from harness.metric.name import MetricName
 from harness.metric.probability import surprise
 from harness.output.contribution import Contribution
@@ -17,6 +17,10 @@ from harness.output.value import Status
 
 MEASURED = (*(each for each in calibration.MEASURED if each not in ("ece_top_label", "ece_classwise")),
             "log_loss", "brier_binary")  # fmt: skip
+
+
+UNSURE = -LARGEST
+"""Less sure than any score or probability."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +76,7 @@ def contribution(name: MetricName, stated: Stated) -> Contribution:
     if name.base in ANSWERED:
         return calibration.contribution(name, forecasts(stated))
     if name.base in SURENESS:
-        order = {ground: _order(each) for ground, each in finite(stated.sure).items()}
-        return calibration.contribution(name, forecasts(replace(stated, sure=order)))
+        return calibration.contribution(name, forecasts(replace(stated, sure=finite(stated.sure))))
     stated = stated.probable()
     if name.base == "log_loss":
         values = surprise(np.where(stated.held == 1, stated.chance, 1 - stated.chance))
@@ -83,13 +86,6 @@ def contribution(name: MetricName, stated: Stated) -> Contribution:
     return calibration.contribution(name, forecasts(stated))
 
 
-def _order(sure: Floats) -> Floats:
-    """Places of what differs, from 0 to 1: a score and a rising map of it are one order, and on a par when mixed."""
-    _, place = np.unique(sure, return_inverse=True)
-    return np.asarray(place / max(1, int(place.max(initial=0))))
-
-
 def finite(sure: dict[str, Floats]) -> dict[str, Floats]:
     """How sure a side is, with a number below all others where nothing is said."""
-    lowest = {name: float(np.nanmin(each, initial=0.0)) - 1.0 for name, each in sure.items()}
-    return {name: np.where(np.isnan(each), lowest[name], each) for name, each in sure.items()}
+    return {name: np.where(np.isnan(each), UNSURE, each) for name, each in sure.items()}

@@ -8,7 +8,7 @@ from harness.calibration.decision import risk_coverage
 from harness.calibration.record import CalibratorRecord, applied
 from harness.calibration.reliability import BINS, binned, edges_of
 from harness.metric.calibration import NEVER, Forecasts, Sample
-from harness.metric.chance import Stated, finite, forecasts
+from harness.metric.chance import UNSURE, Stated, finite, forecasts
 from harness.metric.form import Bools, Floats, scored
 from harness.output.companion import Cell, Companion
 from harness.store.connection import Connection
@@ -147,7 +147,9 @@ def coverage_companion(sure: Floats, loss: Floats) -> Companion:
     reached, risks = curve.coverage[places], curve.risk[places]
     answered = np.rint(reached * len(sure)).astype(np.int64)
     least = np.sort(sure)[::-1][answered - 1]
-    rows = zip(*(each.tolist() for each in (reached, answered, least, risks, 1 - risks)), strict=True)
+    least = np.where(least == UNSURE, np.nan, least)
+    columns = ([number(value) for value in each] for each in (least, risks, 1 - risks))
+    rows = zip(reached.tolist(), answered.tolist(), *columns, strict=True)
     return Companion(
         "coverage", "Risk and coverage",
         f"Were only the surest answered: how many, from which confidence on, and how many of these wrongly. AURC "

@@ -65,12 +65,12 @@ def stated_rankings(
         {"missing": Status.MISSING, "failed": Status.FAILED}.get(str(each), Status.SCORED)
         for each in rows.status[unanswerable]
     ]
-    sure = chance if mine else top
     return Stated(
         case_ids=rows.case_ids,
         chance=chance,
         held=answerable.astype(np.float64),
-        sure={"confidence": sure, GROUND: sure},
+        # The calibrator is a rising map: by the score itself, releases that differ in it alone are equally sure.
+        sure={"confidence": top, GROUND: chance},
         loss=1 - np.where(said & answerable, right.values, 0.0),
         status=status,
         abstain=abstain,
