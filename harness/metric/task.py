@@ -24,7 +24,7 @@ class TaskMetric:
     statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets, or may be
     ("optional") and is of all without them. `parts`: the kinds of cases that it may be of alone, named there too.
     `params`: what it may be told in round brackets. `use`: whether any rule may be made of it, bounds alone (there is a
-    right value, and neither side of it is better), or none, for it is a diagnostic.
+    right value, its `target`, and neither side of it is better), or none, for it is a diagnostic.
     """
 
     tasks: tuple[str, ...]
@@ -36,6 +36,7 @@ class TaskMetric:
     parts: tuple[str, ...] = ()
     params: Mapping[str, Parameter] = field(default_factory=dict)
     use: Use = "rule"
+    target: float | None = None
 
     @property
     def span(self) -> float:
@@ -132,8 +133,10 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
         for part in ("reliability", "resolution", "uncertainty")
     },
     **{
-        f"calibration_{part}": TaskMetric(CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds")
-        for part in ("slope", "intercept")
+        f"calibration_{part}": TaskMetric(
+            CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds", target=target
+        )
+        for part, target in (("slope", 1.0), ("intercept", 0.0))
     },
     **{
         f"calibration_{part}_error": TaskMetric(CHANCES, "rank", higher_is_better=False, highest=inf, label="optional")

@@ -314,7 +314,7 @@ def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
                 mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
             )  # fmt: skip
         if metric.use == "bounds" and kind in ("no-worse", "guard"):
-            right = "1" if metric.base == "calibration_slope" else "0"
+            right = f"{metric.target:g}"
             distance = f"{metric.base}_error" + ("" if metric.label is None else f"[{metric.label}]")
             raise Misconfigured(
                 place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",

@@ -42,7 +42,7 @@ def told(rule: Rule, asked: Asked) -> dict[str, float | dict[str, list[float]]]:
             "coverage": asked.coverage, "risk": asked.risk}  # fmt: skip
     of: dict[Rule, tuple[str, ...]] = {"costs": ("false_positive", "false_negative")}
     found: dict[str, float | dict[str, list[float]]] = {
-        name: value for name in of.get(rule, (rule,)) if (value := said[name]) is not None
+        name: value for name in of.get(rule, (rule,)) if (value := said.get(name)) is not None
     }
     if rule == "costs" and asked.label_costs:
         found["label_costs"] = {label: list(pair) for label, pair in asked.label_costs.items()}

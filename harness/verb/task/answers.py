@@ -16,7 +16,7 @@ from harness.metric.calibration import Sample
 from harness.metric.form import Bools, Floats, Ints, scored
 from harness.metric.name import MetricName
 from harness.output.companion import Cell, Companion
-from harness.verb.task.calibration import reliability_companion
+from harness.verb.task.calibration import reliability_companion, slice_companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 NONE = "(no answer)"
@@ -119,6 +119,7 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
         if there.any():
             of = "whether a question is answerable"
             yield reliability_companion(Sample(said[there], held[there]), of, asked.calibrator.valid_for)
+            yield slice_companion(Sample(said[:, None], held[:, None]), there, asked.slices)
     contexts = [str(each["context"]) for each in asked.gold.inputs]
     wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
     if wrong:

@@ -136,7 +136,8 @@ def _answerability_companions(
         yield slice_companion(sample, counted, slices)
     counted = scored(stated.status)
     if counted.any():
-        yield coverage_companion(finite(stated.sure)["confidence"][counted], stated.loss[counted])
+        sure = {"sure": stated.sure["confidence"] if np.isnan(stated.chance).all() else stated.chance}
+        yield coverage_companion(finite(sure)["sure"][counted], stated.loss[counted])
 
 
 def coverage_companion(sure: Floats, loss: Floats) -> Companion:
