@@ -158,7 +158,7 @@ class TestRankings:
         return sigmoid(platt["slope"] * RANKED.max(axis=1) + platt["intercept"])
 
     def test_what_is_answered_and_what_that_risks(self, ranked: Project) -> None:
-        """By hand: of 30 questions those with P ≥ .6, of which wrong is what has another document first or no answer."""
+        """By hand, of 30 questions those with P ≥ .6: wrong is what has another document first, or no answer."""
         release(ranked, "shy", RANKED, CALIBRATED + SHY.format("answerability", 0.6))
         found = harness.run("s", candidate="shy", parent="raw")
         own, before = (
