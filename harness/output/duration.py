@@ -8,7 +8,8 @@ from datetime import datetime
 class Pace:
     """What one run measured a forward pass to take over texts of one `side`: one row of `passes`.
 
-    `tokens` are the texts' own, special ones included; `seconds` of the passes alone, by the wall; `measured_at` is UTC.
+    `tokens` are the texts' own, special ones included; `seconds` of the passes alone, by the wall; `measured_at` is in
+    UTC.
     """
 
     run: str
