@@ -14,6 +14,7 @@ from harness.errors import Misconfigured, NotFound
 from harness.identity import digest, text_digest
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
+from harness.output.exposure import Exposure
 
 SIDES = ("parent", "candidate")
 RULE_COLUMNS = tuple(RuleResult.__dataclass_fields__)
@@ -60,19 +61,6 @@ class ReleaseRecord:
     runtime: str
     calibrator: str | None = None
     threshold: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ExposureRecord:
-    """One row of `exposures`."""
-
-    run: str
-    data: str
-    policy: str
-    candidate: str
-    parent: str | None
-    outcomes: str
-    parameters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +197,11 @@ def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
     return ranked if said == text_digest("") else said
 
 
-def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[ExposureRecord, ...]:
+def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[Exposure, ...]:
     """Who read the promotion outcomes of these data, first first."""
-    columns = ", ".join(ExposureRecord.__dataclass_fields__)
+    columns = ", ".join(Exposure.__dataclass_fields__)
     rows = connection.execute(f"SELECT {columns} FROM exposures WHERE data = ? ORDER BY rowid", [data]).fetchall()
-    return tuple(ExposureRecord(*row) for row in rows)
+    return tuple(Exposure(*row) for row in rows)
 
 
 def findings_besides(connection: duckdb.DuckDBPyConnection, run: str) -> frozenset[str]:

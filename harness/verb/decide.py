@@ -21,6 +21,7 @@ from harness.lifecycle.state import State, advance, evidence
 from harness.metric.name import parse
 from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
+from harness.output.exposure import Exposure
 from harness.run.record import record_policy
 from harness.store import read, write
 from harness.store.connection import Connection
@@ -105,16 +106,14 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         releases = read.releases(connection, run)
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
         outcomes = read.outcomes_digest(connection, run)
-        remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
+        remembered = read.exposures(connection, lock.data_digest)
     parameters = exposure.parameters_text(decision_parameters(releases["candidate"]))
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    exposed = exposure.Exposure(
-        run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
-    )
+    exposed = Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject))
     reading = exposure.record(suite_folder, exposed, remembered)
     policy = policy_of(lock)
     with place.store.writing() as connection:

@@ -8,6 +8,7 @@ import pytest
 from harness.errors import Misconfigured, NotFound
 from harness.output.answer import Counts, Summary
 from harness.output.decision import Outcome
+from harness.output.exposure import Exposure
 from harness.store import read, write
 from harness.store.connection import Store
 
@@ -78,7 +79,7 @@ class TestWhatIsThere:
                 write.append(connection, "exposures", {}, columns)
         with empty.reading() as connection:
             found = read.exposures(connection, "d")
-        assert found == (read.ExposureRecord(*rows[0]), read.ExposureRecord(*rows[2]))
+        assert found == (Exposure(*rows[0]), Exposure(*rows[2]))
 
 
 class TestOutcomesDigest:
