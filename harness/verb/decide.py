@@ -23,7 +23,7 @@ from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
 from harness.output.exposure import Exposure
 from harness.run.record import record_policy
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.suite.definition import RANKED
 from harness.suite.freeze import scorers
@@ -150,7 +150,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
                 *_parameter_remarks(connection, releases, lock),
-                *_candidate_remarks(read.candidate_sets(connection, run)),
+                *_candidate_remarks(read_ranking.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
@@ -267,7 +267,7 @@ def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseR
             yield threshold_in_words(release, threshold)
 
 
-def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:
+def _candidate_remarks(given: dict[str, read_ranking.CandidateSet]) -> tuple[str, ...]:
     """What the last stages were given, by digest, and whether both were given the same."""
     shown = {
         side: f"{each.pairs} pairs of {each.cases} cases, candidates {each.digest[:12]}" for side, each in given.items()
