@@ -35,7 +35,7 @@ def keep_passes(place: Place, run: str, heard: "Sequence[Pass]", releases: Mappi
     """What the models of a run took for what was not in the cache."""
     if not heard:
         return
-    from harness.candidate.open import runs_on
+    from harness.candidate.open import pass_key, runs_on
     from harness.candidate.passes import joined
     from harness.candidate.runtime import machine
 
@@ -45,7 +45,7 @@ def keep_passes(place: Place, run: str, heard: "Sequence[Pass]", releases: Mappi
             runtime = {**runs_on(each), "backend": each.backend or "torch"}
             library = {"torch": "torch", "onnx": "onnxruntime", "openvino": "openvino"}[str(runtime["backend"])]
             words = f"{library} {runtime[library]}, {runtime['dtype']}, {runtime['device']} ({runtime['unit']})"
-            backends |= {_pass_key(each, side): words for side in sides_of(each.manifest.meaning)}
+            backends |= {pass_key(each, side): words for side in sides_of(each.manifest.meaning)}
     now, here = datetime.now(UTC).replace(tzinfo=None), machine()
     records = [
         Pace(
@@ -96,13 +96,10 @@ def _pass(candidate: Release, graph: Graph, state: NamespaceState) -> tuple[str 
     side = state.namespace.side or node.side
     if release.is_composed or release.recorded is not None or release.cannot_run or side is None:
         return None, side
-    return (_pass_key(release, side), side) if side in sides_of(release.manifest.meaning) else (None, side)
-
-
-def _pass_key(release: Release, side: str) -> str:
     from harness.candidate.open import pass_key
 
-    return pass_key(release, side)  # type: ignore[arg-type]  # the sides of a meaning
+    own = (each for each in sides_of(release.manifest.meaning) if each == side)
+    return next((pass_key(release, each) for each in own), None), side
 
 
 def _models(release: Release) -> Iterator[Release]:
