@@ -67,11 +67,6 @@ def worse_p(
     return _share_as_bad(asked, margins, flips)
 
 
-def sign_exact(worse: int, better: int) -> float:
-    """One-sided p that as many of the changed groups got worse as did, were either way as likely."""
-    return float(special.bdtrc(worse - 1, worse + better, 0.5)) if worse > 0 else 1.0
-
-
 def mcnemar_exact(parent_only: int, candidate_only: int) -> float:
     """Two-sided p that cases right on one side alone fall to either side alike. Source: McNemar (1947), exact form."""
     fewer, n = min(parent_only, candidate_only), parent_only + candidate_only
