@@ -98,7 +98,7 @@ def project(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of MTEB's own: nothing but what a model is said to be is asked of the package."""
     package, models = ModuleType("mteb"), ModuleType("mteb.models")
-    models.ModelMeta = SimpleNamespace  # type: ignore[attr-defined]
+    models.ModelMeta = SimpleNamespace
     monkeypatch.setitem(sys.modules, "mteb", package)
     monkeypatch.setitem(sys.modules, "mteb.models", models)
 
