@@ -45,7 +45,7 @@ def worse_p(
     members: Sequence[Grouped], *, flips: SignFlips, higher_is_better: Sequence[bool], margin: float = 0.0
 ) -> Floats:
     """p [m] of a family under the same draws: `sign_flip` for means, `label_swap` for every other form; of rank
-    statistics of very many cases `sign_flip` of their pseudo-values.
+    statistics of very many cases `sign_flip` of their pseudo-values. Raises Misconfigured for what is no pair.
     """
     asked, margins = [], []
     for member, higher in zip(members, higher_is_better, strict=True):

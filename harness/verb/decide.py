@@ -101,6 +101,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
     """Measures both sides, judges every rule and stores it all in one transaction.
 
     The run is entered into the suite's exposures before any promotion outcome is read.
+    Raises Misconfigured for a lock frozen under metrics of another version.
     """
     present = scorers(lock.definition.task)
     if lock.scorers != present:
