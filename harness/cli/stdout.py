@@ -21,7 +21,10 @@ def print_json(value: Json) -> None:
 
 @contextmanager
 def reader_may_leave() -> Iterator[None]:
-    """A reader such as `head` that closes the pipe changes no exit code. Raises Stopped where stdout can't be written."""
+    """A reader such as `head` that closes the pipe changes no exit code.
+
+    Raises Stopped where nothing can be written, as on a full disk.
+    """
     try:
         yield
         sys.stdout.flush()
