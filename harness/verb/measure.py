@@ -21,16 +21,8 @@ from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
-from harness.store.read import (
-    CandidateRows,
-    RankingRows,
-    answerable,
-    candidates,
-    case_marks,
-    find_run,
-    rankings,
-    releases,
-)
+from harness.store.read import answerable, case_marks, find_run, releases
+from harness.store.read_ranking import CandidateRows, RankingRows, candidates, rankings
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 from harness.verb.parameter import calibrator_of

@@ -17,7 +17,7 @@ from harness.metric.calibration import NEVER, Abstain
 from harness.metric.chance import Stated
 from harness.metric.form import Bools, Floats, scored
 from harness.output.value import CaseValues, Status
-from harness.store.read import RankingRows
+from harness.store.read_ranking import RankingRows
 
 GROUND: Literal["answerability"] = "answerability"
 
