@@ -143,10 +143,11 @@ def read_calibrator(subject: str, text: str | bytes) -> CalibratorRecord:
         ) from error  # fmt: skip
 
 
-def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibration]:
+def fitted(family: Family, scores: Floats, gold: Ints | Floats, labels: Sequence[str] = ()) -> list[Calibration]:
     """One map for classes that exclude one another (gold [n] holds columns), else one a column (gold [n, k], 0 or 1).
 
-    Scores [n, k] are logits, or for beta probabilities. Raises Misconfigured as the fits do, naming the column.
+    Scores [n, k] are logits, or for beta probabilities. Raises Misconfigured as the fits do, naming
+    the label where `labels` [k] are given.
     """
     if family in TOGETHER:
         by_family: dict[str, Fit] = {
@@ -161,7 +162,18 @@ def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibrat
         "beta": fit.fit_beta,
         "histogram": fit.fit_histogram,
     }
-    return [single[family](each, held.astype(np.int64)) for each, held in zip(scores.T, gold.T, strict=True)]
+    found = []
+    for column, (each, held) in enumerate(zip(scores.T, gold.T, strict=True)):
+        try:
+            found.append(single[family](each, held.astype(np.int64)))
+        except Misconfigured as refusal:
+            if len(labels) < 2:
+                raise
+            raise Misconfigured(
+                f"{refusal.subject} of label {labels[column]!r}", found=refusal.found, expected=refusal.expected,
+                mend=refusal.mend,
+            ) from refusal  # fmt: skip
+    return found
 
 
 def worth_telling(family: Family, labels: Sequence[str], scores: Floats, gold: Ints) -> list[str]:

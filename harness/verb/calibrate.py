@@ -82,7 +82,7 @@ def calibrate(
         of=found.of,
         family=family,
         objective=OBJECTIVES[family],
-        maps=[parameters(each) for each in fitted(family, _inputs(found, family), found.gold)],
+        maps=[parameters(each) for each in fitted(family, _inputs(found, family), found.gold, found.labels)],
         labels=list(found.labels),
         score_type=found.score_type,
         fitted_under=score_key(as_tuple(fitting.release).graph),
@@ -183,6 +183,14 @@ def _require_family(lock: Lock, found: Evidence, family: Family) -> None:
         raise Misconfigured(
             f"--family {family}", found=f"a suite of {task}", expected=f"one of {', '.join(fits)}",
             mend="Name a family that the task allows.",
+        )  # fmt: skip
+    lacking = [name for i, name in enumerate(found.labels) if found.exclusive and i not in found.gold]
+    if family in ("vector", "matrix") and lacking:
+        raise Misconfigured(
+            f"--family {family}",
+            found=f"no calibration case of {', '.join(lacking[:5])}{', …' if lacking[5:] else ''}",
+            expected="cases of every label: the loss falls for ever as one without any gets less likely",
+            mend="Give the calibration role cases of each, or fit a temperature, which has no number of one label.",
         )  # fmt: skip
     if family == "beta" and found.score_type not in ("logit", "probability"):
         raise Misconfigured(

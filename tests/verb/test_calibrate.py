@@ -95,6 +95,31 @@ class TestCalibrate:
             harness.calibrate("latest", family="temperature")
 
 
+class TestALabelThatAllowsNoFit:
+    def test_without_a_calibration_case_is_named(self, bench: Bench) -> None:
+        """A temperature has no number of one label, and is fitted all the same."""
+        bench.suite(
+            "classification", cases(lambda i: "calibration" if i < 60 and GOLD[i] else "promotion"), ["log_loss"]
+        )
+        bench.release("raw", "logits", "logit", OUTPUTS)
+        harness.run("s", candidate="raw", parent="none")
+        with pytest.raises(Misconfigured, match=f"no calibration case of {LABELS[0]}"):
+            harness.calibrate("latest", family="vector")
+        harness.calibrate("latest", family="temperature")
+
+    def test_of_sets_is_named(self, bench: Bench) -> None:
+        rows = [
+            {"id": f"c{i}", "text": f"t {i}", "split": "calibration" if i < 60 else "promotion",
+             "labels": [name for c, name in enumerate(LABELS) if SETS[i, c] and (c or i >= 60)]}
+            for i in range(N)
+        ]  # fmt: skip
+        bench.suite("multilabel", rows, ["f1_micro"])
+        bench.release("raw", "logits", "logit", OUTPUTS)
+        harness.run("s", candidate="raw", parent="none")
+        with pytest.raises(Misconfigured, match=f"calibration cases of label '{LABELS[0]}'"):
+            harness.calibrate("latest", family="isotonic")
+
+
 class TestWhatIsSaved:
     def test_a_number_changed_by_hand_is_refused(self, ran: Bench) -> None:
         """With the file and both digests (exit 4), before any score is taken through it."""
