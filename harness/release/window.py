@@ -10,7 +10,7 @@ RUN_HERE = {
     "bi": ("mean", "best"),
     "late": ("rows",),
     "sparse": ("max", "mean"),
-    "cross": ("best", "mean-of-logits"),
+    "cross": ("best", *MEANS),
     "classes": MEANS,
     "multilabel": MEANS,
     "value": ("mean-of-logits",),
