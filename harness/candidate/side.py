@@ -37,19 +37,22 @@ BESIDE = {FILLED: 0, OWNED: 1}
 @dataclass(frozen=True, slots=True)
 class Piece:
     """What is kept of one text. Shapes: values [l, d] float32, one row for a single vector; indices [l] of a sparse
-    vector, whose values are [l, 1], and else None.
+    vector, whose values are [l, 1], and else None. `counts` [k]: of several sparse vectors one behind another, how many
+    weights each has.
     """
 
     values: NDArray[np.float32]
     indices: NDArray[np.int32] | None = None
+    counts: NDArray[np.int64] | None = None
 
     def dense(self, width: int) -> NDArray[np.float32]:
-        """[l, width], a sparse vector as one row with its zeros."""
+        """[l, width], a sparse vector as one row with its zeros, several as one each."""
         if self.indices is None:
             return self.values
-        row = np.zeros((1, width), dtype=np.float32)
-        row[0, self.indices] = self.values[:, 0]
-        return row
+        counts = np.array([len(self.indices)]) if self.counts is None else self.counts
+        rows = np.zeros((len(counts), width), dtype=np.float32)
+        rows[np.repeat(np.arange(len(counts)), counts), self.indices] = self.values[:, 0]
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

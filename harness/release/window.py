@@ -9,7 +9,7 @@ MEANS = ("mean-of-logits", "mean-of-probabilities")
 RUN_HERE = {
     "bi": ("mean", "best"),
     "late": ("rows",),
-    "sparse": ("max", "mean"),
+    "sparse": ("max", "mean", "best"),
     "cross": ("best", *MEANS),
     "classes": MEANS,
     "multilabel": MEANS,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.encoder import Encoded
+from harness.candidate.encoder import Encoded, Several
 from harness.errors import Stopped
 
 
@@ -17,13 +17,15 @@ class Part:
     """What is kept of the documents `start`, `start` + 1, …, memory-mapped.
 
     Shapes: values [sum of rows, d] float32 with offsets [c + 1] int64, one row a document for single vectors, or one
-    for each window where the best counts; indices [sum of rows] int32 where vectors are sparse, else None.
+    for each window where the best counts; indices [sum of rows] int32 where vectors are sparse, else None. `several`,
+    as of Encoded.
     """
 
     start: int
     values: NDArray[np.float32]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int32] | None
+    several: Several | None = None
 
 
 @dataclass(slots=True)
@@ -48,7 +50,8 @@ class Index:
             for name, each in (("values", encoded.values), ("indices", encoded.indices))
             if each is not None
         ]
-        self.parts.append(Part(start, arrays[0], encoded.offsets, arrays[1] if len(arrays) > 1 else None))
+        indices = arrays[1] if len(arrays) > 1 else None
+        self.parts.append(Part(start, arrays[0], encoded.offsets, indices, encoded.several))
         self.failed |= {start + row: reason for row, reason in encoded.failed.items()}
         self.kept += encoded.tokens_kept.tolist()
         self.lost += encoded.tokens_lost.tolist()

@@ -145,7 +145,10 @@ def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) ->
 def sparse_of(release: Release, made: Encoded | Part) -> SparseVectors:
     """What was made of some texts, as vectors over the release's vocabulary."""
     indices = np.empty(0, dtype=np.int32) if made.indices is None else made.indices
-    return SparseVectors(made.offsets, indices, made.values[:, 0], release.manifest.meaning.output.dimension)
+    width, several = release.manifest.meaning.output.dimension, made.several
+    if several is None:
+        return SparseVectors(made.offsets, indices, made.values[:, 0], width)
+    return SparseVectors(several.vectors, indices, made.values[:, 0], width, several.texts)
 
 
 def _of_rows(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:

@@ -15,6 +15,7 @@ from harness.run.retrieve import Retrieval, retrieve
 
 from ..candidate.conftest import WORDS
 from ..candidate.late_folder import save_late
+from ..candidate.tiny import save_sparse
 from .conftest import TEXTS, suite_of
 
 GRID = 1e-6
@@ -65,6 +66,46 @@ class TestBest:
         for one, other in zip(again.outputs, searched.outputs, strict=True):
             assert one.ranking.documents.tolist() == other.ranking.documents.tolist()
             assert one.ranking.scores.tolist() == other.ranking.scores.tolist()
+
+
+class TestBestOfSparse:
+    """Six words at once, every three: the last window of 57 is what the query says."""
+
+    TEXT = '[input.window]\nsize = 8\nstride = 3\naggregation = "best"\n'
+
+    @pytest.fixture
+    def made(self, releases, tmp_path):
+        folder = save_sparse(tmp_path / "sparse")
+        return lambda name, extra="": releases(
+            name, f'interaction = "sparse"\n[model]\nsource = "path:{folder}"\n{extra}'
+        )
+
+    def test_a_document_is_worth_what_its_best_window_is(self, made) -> None:
+        """Each window is searched as a text of its own; cut, two that differ in their ends alone are one document."""
+        texts = (LONG, LONG.removesuffix(QUERY) + "plate plate drag plate drag plate", "jet")
+        found = ranking(ranked(made("a", self.TEXT), texts))
+        cut = ranking(ranked(made("b"), texts))
+        assert found["d00"] > found["d01"] and cut["d00"] == cut["d01"]
+        for name, text in (("d00", texts[0]), ("d01", texts[1])):
+            words = text.split()
+            windows = tuple(" ".join(words[at : at + 6]) for at in range(0, len(words) - 3, 3))
+            apart = [ranking(ranked(made("b"), windows[at : at + 5])) for at in range(0, len(windows), 5)]
+            assert found[name] == max(score for some in apart for score in some.values())
+
+    def test_given_documents_have_the_scores_of_the_search(self, made) -> None:
+        """To the bit, and a long query by its best window, too."""
+        release, suite = made("a", self.TEXT), suite_of((LONG, *TEXTS), (QUERY, LONG))
+        every = np.array([each.id for each in suite.documents], dtype=object)
+        given = {case.id: Given(every, np.full(len(every), np.nan)) for case in suite.cases}
+        again = rerank({"a": Reranking(release, given, CUT)}, suite, {}, GRID)["a"]
+        searched = retrieve({"a": Retrieval(release, CUT)}, suite, {}, GRID)["a"]
+        for one, other in zip(again.outputs, searched.outputs, strict=True):
+            assert one.ranking.documents.tolist() == other.ranking.documents.tolist()
+            assert one.ranking.scores.tolist() == other.ranking.scores.tolist()
+
+    def test_texts_that_fit_rank_as_without_windows(self, made) -> None:
+        texts = ("wing heat", "the shock layer", "drag", "plate wave body speed jet lift", "the jet", "wave wave")
+        assert ranking(ranked(made("a", self.TEXT), texts)) == ranking(ranked(made("b"), texts))
 
 
 class TestMean:
