@@ -123,8 +123,10 @@ class WeightedRank:
     def pseudo_values(self) -> Floats:
         """[n], the statistic and what each case does to it; their mean is the statistic. Computed once."""
         if self._pseudo is None:
-            object.__setattr__(self, "_pseudo", self.value() + self.influence())
-        return self._pseudo  # type: ignore[return-value]  # just set
+            found = self.value() + self.influence()
+            object.__setattr__(self, "_pseudo", found)
+            return found
+        return self._pseudo
 
     def take(self, index: Codes | Bools) -> "WeightedRank":
         return WeightedRank(self.x[index], self.y[index], self.kind)
@@ -185,8 +187,10 @@ class RankMean:
     def pseudo_values(self) -> Floats:
         """[n], the mean and what each case does to it. Computed once."""
         if self._pseudo is None:
-            object.__setattr__(self, "_pseudo", self.value() + self.influence())
-        return self._pseudo  # type: ignore[return-value]  # just set
+            found = self.value() + self.influence()
+            object.__setattr__(self, "_pseudo", found)
+            return found
+        return self._pseudo
 
     def of(self, weights: Floats) -> Floats:
         return _mean_of_defined([column.of(weights) for column in self.columns])

@@ -21,8 +21,9 @@ from harness.lifecycle.state import State, advance, evidence
 from harness.metric.name import parse
 from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
+from harness.output.exposure import Exposure
 from harness.run.record import record_policy
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.suite.definition import RANKED
 from harness.suite.freeze import scorers
@@ -105,16 +106,14 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         releases = read.releases(connection, run)
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
         outcomes = read.outcomes_digest(connection, run)
-        remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
+        remembered = read.exposures(connection, lock.data_digest)
     parameters = exposure.parameters_text(decision_parameters(releases["candidate"]))
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    exposed = exposure.Exposure(
-        run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
-    )
+    exposed = Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject))
     reading = exposure.record(suite_folder, exposed, remembered)
     policy = policy_of(lock)
     with place.store.writing() as connection:
@@ -151,7 +150,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *_remarks(lock, releases, reading),
                 *_parent_remark(place, releases, lock),
                 *_parameter_remarks(connection, releases, lock),
-                *_candidate_remarks(read.candidate_sets(connection, run)),
+                *_candidate_remarks(read_ranking.candidate_sets(connection, run)),
                 *_ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
@@ -268,7 +267,7 @@ def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseR
             yield threshold_in_words(release, threshold)
 
 
-def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:
+def _candidate_remarks(given: dict[str, read_ranking.CandidateSet]) -> tuple[str, ...]:
     """What the last stages were given, by digest, and whether both were given the same."""
     shown = {
         side: f"{each.pairs} pairs of {each.cases} cases, candidates {each.digest[:12]}" for side, each in given.items()

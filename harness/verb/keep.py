@@ -14,7 +14,7 @@ from harness.compare.transition import moved, transitions
 from harness.metric.name import parse
 from harness.output.decision import Decision, RuleResult
 from harness.output.value import CaseValues, Status
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.store.read_task import predictions
 from harness.suite.definition import RANKED
@@ -106,7 +106,9 @@ def keep_transitions(
     aligned = align(candidate, parent)
     asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
     first: Mapping[tuple[str, str], str | None] = (
-        read.first_documents(connection, run) if lock.definition.task in RANKED else predictions(connection, run)
+        read_ranking.first_documents(connection, run)
+        if lock.definition.task in RANKED
+        else predictions(connection, run)
     )
     same = np.array(
         [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
