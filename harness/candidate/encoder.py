@@ -18,6 +18,8 @@ from harness.candidate.batch import Tokens, Tried, batched, each
 from harness.candidate.passes import Pass, Spent, shared_out, tell
 from harness.candidate.runtime import said, threads, wait_for_device
 from harness.candidate.side import Features, Keys, Piece, Side, SideEncoder
+from harness.candidate.window import InWindows
+from harness.release.manifest import Window
 
 Text = TypeVar("Text", bound=Hashable)
 Text_contra = TypeVar("Text_contra", bound=Hashable, contravariant=True)
@@ -35,6 +37,8 @@ class Reads(Protocol[Text_contra]):
     """What is asked of an encoder of single texts, or of texts that are read together."""
 
     keys: Keys
+    window: Window | None
+    """How a longer text is read; None where it is cut."""
     batch_tokens: int | None
     """Padded tokens that a batch may have at most; None for as many as any."""
 
@@ -108,7 +112,7 @@ class Encoded:
     lost by truncation. `failed`: position to reason.
     A vector that isn't finite is left as the model gave it. `shares_kept` and `shares_lost` [n, p]: tokens of each of
     the p texts that are read together, without special ones; None where each is read by itself. `uncovered` [n]:
-    characters that no window shows.
+    characters that no window shows; `in_windows`: those texts that have several, None where none has.
     """
 
     values: NDArray[np.float32]
@@ -123,6 +127,7 @@ class Encoded:
     shares_kept: NDArray[np.int64] | None = None
     shares_lost: NDArray[np.int64] | None = None
     several: Several | None = None
+    in_windows: InWindows | None = None
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -354,7 +359,15 @@ def _encoded(
         None if shares is None else shares[0][rows],
         None if shares is None else shares[1][rows],
         Several.of(every),
+        _in_windows(encoder, tokens, rows),
     )
+
+
+def _in_windows(encoder: Reads[Any], tokens: Tried[Tokens], rows: NDArray[np.int64]) -> InWindows | None:
+    if encoder.window is None:
+        return None
+    laid = {row: text.windows for row, text in tokens.results.items() if text.windows is not None}
+    return InWindows.of(encoder.window, {at: laid[row] for at, row in enumerate(rows.tolist()) if row in laid})
 
 
 def _joined(encoder: Reads[Any], tokens: Tokens, answers: Sequence[_Answer]) -> _Answer:

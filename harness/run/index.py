@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoded, Several
+from harness.candidate.window import InWindows
 from harness.errors import Stopped
 
 
@@ -31,7 +32,7 @@ class Part:
 @dataclass(slots=True)
 class Index:
     """All parts so far; by document, tokens kept and lost and the characters that no window shows; `failed`: why a
-    document has nothing, by its row.
+    document has nothing, by its row; `in_windows`: of each part, the documents that have several.
     """
 
     folder: Path
@@ -40,6 +41,7 @@ class Index:
     lost: list[int] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
     uncovered: list[int] = field(default_factory=list)
+    in_windows: list[InWindows] = field(default_factory=list)
 
     def add(self, encoded: Encoded) -> None:
         """Puts what was made of the next documents at the end. Raises Stopped where the disk is full."""
@@ -56,6 +58,8 @@ class Index:
         self.kept += encoded.tokens_kept.tolist()
         self.lost += encoded.tokens_lost.tolist()
         self.uncovered += encoded.uncovered.tolist()
+        if encoded.in_windows is not None:
+            self.in_windows.append(encoded.in_windows.among(start + np.arange(len(encoded.tokens_kept))))
 
     def _on_disk(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         file = self.folder / name

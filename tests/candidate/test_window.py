@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from harness.candidate.batch import Windows
 from harness.candidate.encoder import encode
 from harness.candidate.load import load
 from harness.candidate.prove import proofs
 from harness.candidate.side import SideEncoder
+from harness.candidate.window import InWindows
 from harness.errors import Misconfigured
-from harness.rows.windows import cut, mean_vector
+from harness.release.manifest import Window
+from harness.rows.windows import cut, mean_vector, owners, word_owners
 
 from .conftest import WORDS, Memory, save_tiny
 from .late_folder import save_late
@@ -109,6 +112,67 @@ class TestVectors:
         # The last window of fifteen words has nine of them, that of thirteen has seven.
         found = model.encode([" ".join(WORDS + WORDS[:2]), " ".join(WORDS)], "document")
         assert list(found.failed) == [0] and "too short" in found.failed[0]
+
+
+class TestInWindows:
+    """What is told of texts that have several windows, held against `cut`."""
+
+    def reference(self, text: str, size: int = 10, stride: int = 6, policy: str = "largest-context"):
+        ends = np.cumsum([len(word) + 1 for word in text.split()]) - 1
+        starts = np.append(0, ends[:-1] + 1)
+        return cut(text, np.stack([starts, ends], axis=1), source="", release="", size=size, stride=stride, special=2,
+                   policy=policy)  # fmt: skip
+
+    def test_they_lie_where_the_reference_cuts(self, encoder):
+        """A word is a token here; a text that fits is not among them."""
+        words = " ".join(WORDS)
+        found = encoder(WINDOW.format("best")).encode([SHORT, LONG, words, LONG], "document").in_windows
+        made = [self.reference(each) for each in (LONG, words, LONG)]
+        assert found.rows.tolist() == [1, 2, 3] and found.counts.tolist() == [len(each.windows) for each in made]
+        assert found.tokens.tolist() == np.concatenate([each.windows for each in made]).tolist()
+        assert [tuple(each) for each in found.characters.tolist()] == [
+            record.characters for each in made for record in each.records
+        ]
+        assert (found.around.tolist(), found.uncovered.tolist(), found.owned) == ([2, 2, 2], [0, 0, 0], None)
+
+    def test_there_are_none_where_all_texts_fit(self, encoder):
+        """Nor where no windows are declared."""
+        assert encoder(WINDOW.format("best")).encode([SHORT, ""], "document").in_windows is None
+        assert encoder().encode([LONG], "document").in_windows is None
+
+    def test_a_prompt_stands_around_every_window(self, encoder):
+        text = WINDOW.format("best") + '[prompts]\ndocument = "wing jet: "\n'
+        found = encoder(text).encode([f"the \x07 {LONG}"], "document").in_windows
+        assert (found.around.tolist(), found.uncovered.tolist()) == ([5], [1])
+        assert found.tokens[0].tolist() == [0, 7] and found.characters[0, 0] == 0
+
+    @pytest.mark.parametrize("policy", ["first", "centre", "largest-context"])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_who_owns_a_token_is_told(self, policy, seed):
+        """By stretches that are those of each window, and every token's once; of words as of tokens."""
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 9))
+        spans = cut("x" * 50, np.stack([np.arange(50), np.arange(50) + 1], axis=1), source="", release="", size=size,
+                    stride=int(rng.integers(1, size + 1))).windows  # fmt: skip
+        words = np.repeat(np.arange(50), rng.integers(1, 5, 50))[:50]
+        for of in (None, words):
+            window = Window(size=size, stride=1, aggregation="rows", normalise=None, owner=policy, text=None)
+            found = InWindows.of(window, {7: Windows(1, 1, spans, spans, 0, of)})
+            owner = owners(spans, 50, policy) if of is None else word_owners(spans, of, policy)
+            told = np.concatenate([np.full(end - start, at) for at, (start, end) in enumerate(found.owned.tolist())])
+            assert told.tolist() == owner.tolist() and found.owned[0, 0] == 0
+
+    def test_parts_are_joined_in_the_order_of_all_texts(self, encoder):
+        model, texts = encoder(WINDOW.format("best")), [LONG, SHORT, " ".join(WORDS), LONG[:200], "jet"]
+        whole = model.encode(texts, "document").in_windows
+        parts = []
+        for rows in ([3, 4], [0, 2], [1]):
+            some = model.encode([texts[row] for row in rows], "document").in_windows
+            parts += [] if some is None else [some.among(np.array(rows))]
+        joined = InWindows.joined(parts)
+        for name in ("rows", "counts", "around", "uncovered", "tokens", "characters"):
+            assert getattr(joined, name).tolist() == getattr(whole, name).tolist()
+        assert InWindows.joined([]) is None
 
 
 class TestRoom:

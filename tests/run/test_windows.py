@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from harness.output.case import OutputStatus
+from harness.release.definition import Fusion
 from harness.release.open import Release
+from harness.run.fuse import fuse
 from harness.run.given import Given
 from harness.run.output import Executed
 from harness.run.ranking import Cut
 from harness.run.rerank import Reranking, rerank
 from harness.run.retrieve import Retrieval, retrieve
+from harness.run.stage import lists_of, staged
 
 from ..candidate.conftest import WORDS
 from ..candidate.late_folder import save_late
@@ -167,14 +170,15 @@ class TestCross:
         assert output.tokens_lost == 0 and not output.candidates.lost.any()
         assert output.candidates.kept.tolist() == [[2, 57], [2, 1]]
         assert [each.detail for each in found.remarks] == [
-            "1 characters stand in no token, the first in document 'd00'"
+            "1 characters stand in no token, the first in document 'd00'",
+            "1 pair read in 10 windows, the first 'q0' with 'd00'",
         ]
 
     def test_texts_that_are_read_apart_tell_it_too(self, releases) -> None:
         suite = suite_of((f"{LONG} \x07", "jet"), ("the\x07 jet",))
         given = {"q0": Given(np.array(["d00", "d01"], dtype=object), np.full(2, np.nan))}
         found = rerank({"a": Reranking(releases("bi", extra=BEST), given, CUT)}, suite, {}, GRID)["a"]
-        told = {each.detail.split()[-2]: each.count for each in found.remarks}
+        told = {each.detail.split()[-2]: each.count for each in found.remarks if each.kind == "uncovered-character"}
         assert told == {"query": 1, "document": 1}
 
 
@@ -189,3 +193,49 @@ class TestRemarks:
             "1 characters stand in no token, the first in query 'q1'": 1,
         }
         assert all(each.status is OutputStatus.OK for each in found.outputs)
+
+
+def told(executed: Executed) -> list[tuple[object, ...]]:
+    """Of all that was read in windows: what, by whom, whose it is, and how many windows each has."""
+    return [
+        (each.reads, each.member, each.case_ids is not None and each.case_ids.tolist(),
+         each.document_ids is not None and each.document_ids.tolist(), each.laid.counts.tolist())
+        for each in executed.windowed
+    ]  # fmt: skip
+
+
+class TestWindowed:
+    """Which texts were read in several windows; those that fit into one are not among them."""
+
+    def test_queries_and_documents(self, releases) -> None:
+        """57 words in windows of six, every three, are eighteen; what is read in parts is told in suite order."""
+        found = ranked(releases("bi", extra=BEST), ("jet", LONG, "the wing"), (QUERY, LONG))
+        assert told(found) == [("query", None, ["q1"], False, [18]), ("document", None, False, ["d01"], [18])]
+        assert [each.detail for each in found.remarks] == [
+            "1 query read in 18 windows, the first 'q1'", "1 document read in 18 windows, the first 'd01'",
+        ]  # fmt: skip
+        assert ranked(releases("other"), (LONG,)).windowed == ()
+
+    def test_given_documents_and_pairs(self, releases) -> None:
+        """A pair is told by both; seven words of a document stand behind a query of two, eight behind one of one."""
+        suite = suite_of((LONG, "jet", LONG), ("the jet", "wing"))
+        given = {"q1": Given(np.array(["d02", "d01"], dtype=object), np.full(2, np.nan)),
+                 "q0": Given(np.array(["d00", "d02"], dtype=object), np.full(2, np.nan))}  # fmt: skip
+        cross = releases("cross", extra=TestCross.TEXT)
+        apart = rerank({"a": Reranking(releases("bi", extra=BEST), given, CUT)}, suite, {}, GRID)["a"]
+        joint = rerank({"a": Reranking(cross, given, CUT)}, suite, {}, GRID)["a"]
+        assert told(apart) == [("document", None, False, ["d00", "d02"], [18, 18])]
+        assert told(joint) == [("pair", None, ["q0", "q0", "q1"], ["d00", "d02", "d02"], [10, 10, 10])]
+        laid = joint.windowed[0].laid
+        assert laid.around.tolist() == [5, 5, 4] and laid.tokens[[0, 10, 20], 1].tolist() == [7, 7, 8]
+
+    def test_members_say_who_they_are(self, releases) -> None:
+        suite = suite_of((LONG, "jet"), ("the jet",))
+        first = retrieve({"a": Retrieval(releases("bi", extra=BEST), CUT)}, suite, {}, GRID)["a"]
+        given = lists_of(first, suite)
+        second = rerank({"a": Reranking(releases("cross", extra=TestCross.TEXT), given, CUT)}, suite, {}, GRID)["a"]
+        both = staged(first, second)
+        assert [row[:2] for row in told(both)] == [("document", "retriever"), ("pair", "reranker")]
+        said = Fusion(weights={"x": 1.0, "y": 1.0}, scales={"x": "none", "y": "none"})
+        fused = fuse(said, {"x": both, "y": first}, CUT, {})
+        assert [row[1] for row in told(fused)] == ["x/retriever", "x/reranker", "y"]
