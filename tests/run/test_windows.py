@@ -13,7 +13,7 @@ from harness.run.given import Given
 from harness.run.output import Executed
 from harness.run.ranking import Cut
 from harness.run.rerank import Reranking, rerank
-from harness.run.retrieve import Retrieval, retrieve
+from harness.run.retrieve import CHUNK, Retrieval, retrieve
 from harness.run.stage import lists_of, staged
 
 from ..candidate.conftest import WORDS
@@ -207,12 +207,19 @@ def told(executed: Executed) -> list[tuple[object, ...]]:
 class TestWindowed:
     """Which texts were read in several windows; those that fit into one are not among them."""
 
+    @pytest.fixture(autouse=True, params=[8192, 2])
+    def together(self, request, monkeypatch) -> None:
+        """How many documents are encoded together."""
+        monkeypatch.setitem(CHUNK, "bi", request.param)
+
     def test_queries_and_documents(self, releases) -> None:
         """57 words in windows of six, every three, are eighteen; what is read in parts is told in suite order."""
-        found = ranked(releases("bi", extra=BEST), ("jet", LONG, "the wing"), (QUERY, LONG))
-        assert told(found) == [("query", None, ["q1"], False, [18]), ("document", None, False, ["d01"], [18])]
+        found = ranked(releases("bi", extra=BEST), ("jet", LONG, "wing", LONG), (QUERY, LONG))
+        assert told(found) == [
+            ("query", None, ["q1"], False, [18]), ("document", None, False, ["d01", "d03"], [18, 18]),
+        ]  # fmt: skip
         assert [each.detail for each in found.remarks] == [
-            "1 query read in 18 windows, the first 'q1'", "1 document read in 18 windows, the first 'd01'",
+            "1 query read in 18 windows, the first 'q1'", "2 documents read in 36 windows, the first 'd01'",
         ]  # fmt: skip
         assert ranked(releases("other"), (LONG,)).windowed == ()
 
