@@ -23,6 +23,9 @@ Result = TypeVar("Result")
 BATCHES = "1"
 """Version of how texts are padded and put together: raised when the same model gives other bits by it."""
 
+# A feature beside the tokenizer's: of a window, 1 where a row is to be kept; every other token is another window's.
+OWNED = "owned_positions"
+
 MULTIPLE = 8
 # Below sixteen rows of tokens, matrix products take another path with other rounding.
 NARROWEST = 16

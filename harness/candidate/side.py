@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, width_of
+from harness.candidate.batch import OWNED, Tokens, width_of
 from harness.candidate.runtime import said
 from harness.candidate.window import lay_out, parts
 from harness.errors import Stopped
@@ -28,8 +28,6 @@ SIDES: tuple[Side, ...] = ("query", "document")
 Features: TypeAlias = dict[str, Any]
 # The library's name for the tokens that fill up a query, 1 where one stands.
 FILLED = "query_expansion_positions"
-# Of a window, 1 where a row is to be kept: every other token is another window's.
-OWNED = "owned_positions"
 # What the tokenizer pads not, and what it is of a text that does not say it.
 BESIDE = {FILLED: 0, OWNED: 1}
 
@@ -160,6 +158,10 @@ class SideEncoder(ABC):
         if window is not None:
             self.max_length = window.size
         go_without_advice(tokenizer)
+
+    def waken(self, real: "SideEncoder") -> None:
+        """Takes the modules of the same side, loaded with its weights."""
+        self.modules, self.widest, self.wake = real.modules, real.widest, None
 
     @property
     def layers(self) -> int | None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, Windows
+from harness.candidate.batch import OWNED, Tokens, Windows
 from harness.errors import Misconfigured
 from harness.release.manifest import Owner, Window
-from harness.rows.windows import split, uncovered, word_owners
+from harness.rows.windows import owners, split, uncovered, word_owners
 
 
 def lay_out(window: Window, own: NDArray[np.bool_], offsets: NDArray[np.int64], text: str) -> Windows | None:
@@ -55,6 +55,22 @@ def in_window(windows: Windows, values: Sequence[int], at: int) -> list[int]:
     """Of values of a whole text's tokens, those of its window `at`."""
     start, end = (windows.head + edge for edge in windows.spans[at].tolist())
     return [*values[: windows.head], *values[start:end], *values[len(values) - windows.tail :]]
+
+
+def owning(window: Window, tokens: Tokens, parts: list[Tokens]) -> list[Tokens]:
+    """The windows of a text, each to keep the rows of the tokens that it owns, and those of what stands around every
+    one. A text that fits into one is left as it is.
+    """
+    windows = tokens.windows
+    if windows is None or len(parts) == 1:
+        return parts
+    owner = owners(windows.spans, int(windows.spans[-1, 1]), window.owner or "largest-context")
+    return [replace(part, features={**part.features, OWNED: _of(windows, owner, at)}) for at, part in enumerate(parts)]
+
+
+def _of(windows: Windows, owner: NDArray[np.int64], at: int) -> list[int]:
+    start, end = windows.spans[at].tolist()
+    return [*[1] * windows.head, *(owner[start:end] == at).astype(int).tolist(), *[1] * windows.tail]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from harness.release.manifest import Meaning, Tower
 MEANS = ("mean-of-logits", "mean-of-probabilities")
 # By interaction, or by the output of a head: how windows are joined here.
 RUN_HERE = {
-    "bi": ("mean", "best"),
+    "bi": ("rows", "mean", "best"),
     "late": ("rows",),
     "sparse": ("max", "mean", "best"),
     "cross": ("best", *MEANS),

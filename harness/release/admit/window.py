@@ -64,6 +64,9 @@ def _aggregation(meaning: Meaning) -> Iterator[str]:
         how = window.aggregation
         if how not in JOINED[family]:
             yield f"{name}: {how} of the windows of a {family}, which are joined by {' or '.join(JOINED[family])}"
+        if how == "rows" and family == "pooled" and tower.readout.modes != ["mean"]:
+            modes = " and ".join(tower.readout.modes)
+            yield f"{name}: rows of windows that are pooled by {modes}, of which only a mean is that of the whole text"
         if how == "mean-of-probabilities" and not meaning.score.probability:
             kind = meaning.interaction.kind
             yield f"{name}: a mean of probabilities of a {kind} whose score is a {meaning.score.type}"
