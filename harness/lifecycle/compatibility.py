@@ -23,6 +23,8 @@ SAMPLE = 256
 
 
 class Reuse(StrEnum):
+    """Whether a namespace may be used under the candidate: unproven until a parity run within its tolerance."""
+
     REUSABLE = "reusable"
     UNPROVEN = "unproven"
     INVALID = "invalid"

@@ -118,7 +118,7 @@ def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
             ("task_outputs", "to_json(row(g.case_id, g.scores, g.value, g.tags, g.answer, g.null_score))", "g.case_id"),
         )
     ]  # fmt: skip
-    # Either is empty; the digest of nothing is left out, so that one of rankings is what it was.
+    # One of the two is empty, and the digest of nothing is left out.
     ranked, said = digests
     return ranked if said == text_digest("") else said
 
