@@ -38,11 +38,12 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class MetricRecord:
-    """One row of `metrics`; `form` is mean, finish or rank."""
+    """One row of `metrics`; `form` is mean, finish or rank. Cases are told to have got worse by the one `followed`."""
 
     metric: str
     form: str
     higher_is_better: bool
+    followed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +372,7 @@ def candidates(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> Ca
 def metrics(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[MetricRecord, ...]:
     """Every metric that a run was decided with, in the suite's order."""
     rows = connection.execute(
-        "SELECT metric, form, higher_is_better FROM metrics WHERE run = ? ORDER BY position", [run]
+        "SELECT metric, form, higher_is_better, followed FROM metrics WHERE run = ? ORDER BY position", [run]
     ).fetchall()
     return tuple(MetricRecord(*row) for row in rows)
 
