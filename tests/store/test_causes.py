@@ -265,6 +265,15 @@ class TestCalibrationOnly:
         self.labelled(scene, [4.0, 1.0, -1.0], [-1.0, 1.0, 2.0])
         assert scene.found() == named
 
+    def test_of_a_set_an_order_says_nothing(self, scene: Scene) -> None:
+        """Each label is given or not by itself: A rose over its threshold, and stands where it stood."""
+        scene.outputs()
+        scene.gold(labels=["B"])
+        for side, score in (("parent", 0.4), ("candidate", 0.9)):
+            scene.labels(side, "A", "B")
+            scene.said(side, "x", scores=[score, 0.95])
+        assert scene.found() == UNEXPLAINED
+
     def test_other_labels_are_no_one_order(self, scene: Scene) -> None:
         scene.outputs()
         scene.labels("parent", "A", "B")
