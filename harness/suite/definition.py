@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from harness.gate.rule import Guards, Name, Rule, Uncertainty
+from harness.gate.rule import Guards, Name, Rule, Uncertainty, Written
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Text = Annotated[str, Field(min_length=1)]
@@ -268,7 +268,7 @@ class LeakWaiver(BaseModel):
     model_config = Strict
 
     finding: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    reason: Annotated[str, Field(pattern=r"\S")]
+    reason: Written
     release: Text | None = None
 
 

@@ -47,7 +47,7 @@ class TestStanding:
         ],
     )
     def test_in_every_form_of_file(self, write: Write, tmp_path: Path, name: str, text: str, line: int) -> None:
-        """As a JSON string at any depth, a cell by whatever parts the first line's, a sentence of a token a line, a line;
+        """As a JSON string at any depth, a cell by what parts the first line, a sentence of a token a line, a line;
         case and punctuation aside, and a mark of the byte order, ends of lines and labels before a text.
         """
         assert found(suite(write), tmp_path, name, text) == [("q1", "equal", line)]
