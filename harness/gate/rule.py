@@ -13,7 +13,7 @@ def _printable(name: str) -> str:
 
 def _written(text: str) -> str:
     if not any(each.isalnum() and each not in "\u115f\u1160\u3164\uffa0" for each in text):
-        raise ValueError("words, with a letter or a digit in them")
+        raise ValueError("no word in it")
     return text
 
 
