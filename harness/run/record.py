@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,6 @@ import pyarrow as pa
 from harness.output.case import CaseOutput
 from harness.output.task import Number, Scores, Span, Tags
 from harness.release.field import sides_of
-from harness.release.manifest import Side
 from harness.release.open import Release
 from harness.release.prompts import prompt_of
 from harness.run.output import Executed
@@ -126,7 +125,7 @@ def _prompts(release: Release, suite_name: str, part: str = "") -> Iterator[_Pro
     """A release's own encoders', also where two releases bring them; else those of what it is made of."""
     meaning = release.manifest.meaning
     for texts, tower in sides_of(meaning).items():
-        yield _Prompt(part, texts, prompt_of(tower, cast(Side, texts), suite_name))
+        yield _Prompt(part, texts, prompt_of(tower, texts, suite_name))
     if not meaning.towers:
         for role, member in release.members.items():
             yield from _prompts(member, suite_name, f"{part}/{role}".lstrip("/"))
