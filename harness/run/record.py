@@ -1,13 +1,17 @@
 """What a run puts into the store: the suite once, a run's row, and every output of a side in one transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from harness.output.case import CaseOutput
 from harness.output.task import Number, Scores, Span, Tags
+from harness.release.field import sides_of
+from harness.release.open import Release
+from harness.release.prompts import prompt_of
 from harness.run.output import Executed
 from harness.run.record_candidates import record_candidates
 from harness.run.record_windows import record_windows
@@ -100,6 +104,32 @@ def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> Non
         "policy_digest": [lock.policy_digest],
         "lock": [lock.to_json().decode("utf-8")],
     })  # fmt: skip
+
+
+def record_prompts(connection: Connection, run: str, side: str, release: Release, suite_name: str) -> None:
+    """What stands before texts on one suite, by the parts that read them."""
+    every = list(_prompts(release, suite_name))
+    replace(connection, "prompts", {"run": run, "side": side}, {
+        "part": pa.array([each.part for each in every], pa.string()),
+        "texts": pa.array([each.texts for each in every], pa.string()),
+        "prompt": pa.array([each.prompt for each in every], pa.string()),
+    })  # fmt: skip
+
+
+class _Prompt(NamedTuple):
+    part: str
+    texts: str
+    prompt: str
+
+
+def _prompts(release: Release, suite_name: str, part: str = "") -> Iterator[_Prompt]:
+    """A release's own encoders', also where two releases bring them; else those of what it is made of."""
+    meaning = release.manifest.meaning
+    for texts, tower in sides_of(meaning).items():
+        yield _Prompt(part, texts, prompt_of(tower, texts, suite_name))
+    if not meaning.towers:
+        for role, member in release.members.items():
+            yield from _prompts(member, suite_name, f"{part}/{role}".lstrip("/"))
 
 
 def record_outputs(

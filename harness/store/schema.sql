@@ -141,6 +141,14 @@ CREATE TABLE IF NOT EXISTS releases (
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 
+CREATE TABLE IF NOT EXISTS prompts (      -- what a side puts before texts on this suite
+    run    VARCHAR NOT NULL,
+    side   VARCHAR NOT NULL,              -- candidate | parent
+    part   VARCHAR NOT NULL,              -- role of a release that it is made of, after a slash that one's own; else ''
+    texts  VARCHAR NOT NULL,              -- query | document | pair
+    prompt VARCHAR NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS outputs (
     run          VARCHAR NOT NULL,
     side         VARCHAR NOT NULL,
@@ -325,7 +333,9 @@ CREATE TABLE IF NOT EXISTS metrics (
     position         BIGINT  NOT NULL,    -- in the suite's order, from 1
     metric           VARCHAR NOT NULL,
     form             VARCHAR NOT NULL,    -- mean | finish | rank; only a mean has values by case
-    higher_is_better BOOLEAN NOT NULL
+    higher_is_better BOOLEAN NOT NULL,
+    followed         BOOLEAN NOT NULL     -- by it a case is told to have got worse: the primary metric, where that is no
+                                          -- mean the one that says right, else the first mean; at most one
 );
 
 CREATE TABLE IF NOT EXISTS summaries (    -- promotion role

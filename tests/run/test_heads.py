@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -299,6 +300,18 @@ class TestAlike:
             for cases in (self.cases(), turned)
         ]
         assert values[0] == values[1]
+
+    def test_some_of_its_vectors_are_told_of_each_text_once(self, opened) -> None:
+        """Both pairs have one first text: it stands under the lower ID. Nothing says that two texts belong together."""
+        found = run_alike({"one": opened("bi")}, self.cases())["one"].sample
+        assert found is not None
+        ids = sorted(each.id for each in self.cases().cases)
+        assert (found.query_ids.tolist(), found.document_ids.tolist()) == (ids[:1], ids)
+        assert len(found.queries) == 1 and len(found.documents) == 2 and not found.relevant
+        turned = replace(self.cases(), cases=self.cases().cases[::-1])
+        again = run_alike({"one": opened("bi")}, turned)["one"].sample
+        assert again is not None and np.array_equal(again.documents, found.documents)
+        assert run_alike({"one": opened("cross")}, self.cases())["one"].sample is None
 
     def test_a_single_text_is_refused(self, opened) -> None:
         with pytest.raises(Misconfigured, match="one text"):

@@ -91,8 +91,8 @@ def write_values(connection: Connection) -> None:
          ("RR@10", "q-b", 0.5, "scored"), ("RR@10", "q-a", 1.0, "scored"), ("RR@10", "q-c", 0.0, "scored"),
          ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"),
          ("P@5", "q-d", 0.75, "scored"))  # fmt: skip
-    rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
-         (1, "RR@10", "mean", True), (2, "P@5", "mean", True))  # fmt: skip
+    rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better followed",
+         (1, "RR@10", "mean", True, True), (2, "P@5", "mean", True, False))  # fmt: skip
     summary = "slice metric value low high n_scored n_total n_groups"
     rows(connection, "summaries", {"run": RUN, "side": "candidate"}, summary,
          ("typos", "RR@10", 1.0, 0.5, 1.0, 1, 2, 1), ("all", "RR@10", 0.75, 0.5, 1.0, 2, 3, 1),
@@ -169,8 +169,8 @@ def losses(empty: Store) -> Store:
     with empty.writing() as connection:
         write_suite(connection)
         write_run(connection, RUN, 1)
-        rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
-             (1, "f1_macro", "finish", True), (2, "log_loss", "mean", False))  # fmt: skip
+        rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better followed",
+             (1, "f1_macro", "finish", True, False), (2, "log_loss", "mean", False, True))  # fmt: skip
         for side, values in (("candidate", (1.5, 0.0, 3.0)), ("parent", (0.5, 2.0, 1.0))):
             key = {"run": RUN, "side": side, "release": side}
             for case_id, value in zip(("q-a", "q-b", "q-c"), values, strict=True):

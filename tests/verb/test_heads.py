@@ -89,6 +89,20 @@ class TestTasks:
         release(project.root, "one", "bi")
         found = harness.run("s", candidate="one", parent="none")
         assert project.values(found)["spearman"] > 0.5 and found.counts.failed == 0
+        told = {
+            (name, texts): (n, absent)
+            for name, texts, n, absent in harness.sql("SELECT name, texts, n, absent FROM vector_diagnostics").rows
+        }
+        assert told["anisotropy", "queries"] == (3, None) and told["norm", "documents"] == (3, None)
+        assert told["alignment", "pairs"] == (0, "nothing declares which texts belong together")
+        assert not harness.sql("SELECT * FROM ranking_diagnostics").rows
+
+    def test_a_head_says_that_it_has_no_space(self, project: Bench) -> None:
+        project.suite("classification", draw("classification", 80, 11), ["accuracy"])
+        release(project.root, "one", "classification")
+        harness.run("s", candidate="one", parent="none")
+        told = harness.sql("SELECT DISTINCT value, absent FROM vector_diagnostics").rows
+        assert told == ((None, "a head gives a case no vector"),)
 
 
 class TestLabels:
