@@ -44,6 +44,12 @@ WHERE p.gold IS DISTINCT FROM p.prediction
 GROUP BY ALL
 ORDER BY p.run, p.side, cases DESC, p.gold, p.prediction;
 
+-- By slice and bin: how many forecasts, what they say on average, and how often it comes true (promotion role).
+CREATE OR REPLACE VIEW reliability_bins AS
+SELECT run, side, "row" ->> 0 AS slice, "row" ->> 1 AS bin, ("row" ->> 2)::BIGINT AS forecasts,
+       ("row" ->> 3)::DOUBLE AS said, ("row" ->> 4)::DOUBLE AS came_true
+FROM (SELECT run, side, unnest(json_extract(content, '$.rows[*]')) AS "row" FROM companions WHERE name = 'slice-reliability');
+
 -- Every slice and metric: both sides, the difference, its interval, and what it rests on.
 CREATE OR REPLACE VIEW slice_scoreboard AS
 SELECT c.run, c.slice, c.metric, p.value AS parent_value, c.value AS candidate_value, d.delta, d.low, d.high,

@@ -10,6 +10,7 @@ import pytest
 import harness
 from fixtures.cases import draw
 from harness.errors import Misconfigured
+from harness.file.sealed import own_digest
 from harness.output.decision import Outcome
 from harness.release.open import open_release
 from harness.report.page import html
@@ -160,6 +161,7 @@ class TestWindows:
         release(project.root, "warm", "classification", self.WINDOW + '[calibrator]\npath = "../c.json"\n')
         assert harness.admit("warm").ok
         written["fitted_under"] = nodes["raw score"]
+        written["own_digest"] = own_digest(written)
         (project.root / "releases/d.json").write_text(json.dumps(written))
         release(project.root, "single", "classification", self.WINDOW + '[calibrator]\npath = "../d.json"\n')
         assert [each.name for each in harness.admit("single").checks if not each.ok] == ["calibrator-key"]
