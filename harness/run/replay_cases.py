@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import Misconfigured
-from harness.file.lines import Entry, JsonValue, Place, read_objects, refuse, shown
+from harness.file.lines import Entry, JsonValue, Place, read_objects, refuse, shown, text_of
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number, Scores, Span, Tags, TaskOutput
 from harness.release.definition import Recorded
@@ -88,6 +88,8 @@ def _jsonl(release: Release, recorded: Recorded, suite: Suite, labels: list[str]
     for entry in read_objects(release.folder / recorded.path, constants=True):
         case_id = entry.keys.get("id")
         named = [key for key in keys if key in entry.keys]
+        if "id" in entry.keys and not isinstance(case_id, str):
+            text_of(entry, "id")
         if not isinstance(case_id, str) or len(named) != 1:
             refuse(
                 entry.place, f"the keys {', '.join(sorted(entry.keys))}",
