@@ -63,7 +63,9 @@ class TestLines:
             ("\ufeffa\tb\n".encode("utf-16-be"), "UTF-16", "iconv"),
         ],
     )
-    def test_a_file_of_another_kind_is_told_by_name(self, tmp_path: Path, content: bytes, found: str, mend: str) -> None:
+    def test_a_file_of_another_kind_is_told_by_name(
+        self, tmp_path: Path, content: bytes, found: str, mend: str
+    ) -> None:
         """And how to make text of it."""
         with pytest.raises(Misconfigured) as refusal:
             read(tmp_path / "f", content)

@@ -217,10 +217,7 @@ def _class_tables(asked: Asked, outputs: Classified) -> Iterator[Companion]:
     else:
         off = found.counts - np.diag(np.diagonal(found.counts))
         largest = np.argsort(-off, axis=None, kind="stable")[: np.count_nonzero(off)]
-        pairs = [
-            (found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i]))
-            for i in largest
-        ]
+        pairs = [(found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i])) for i in largest]
         yield Companion("confusion", "Largest confusions", f"{note}.", ("gold", "predicted", "cases"), tuple(pairs))
     costs = {(gold, predicted): cost for gold, row in asked.policy.costs.items() for predicted, cost in row.items()}
     if costs:
