@@ -125,6 +125,7 @@ def _conll(release: Release, recorded: Recorded, suite: Suite, labels: list[str]
         -1 if recorded.column is None else recorded.column,
         tab=source.separator == "tab",
         comments=source.comments,
+        gaps=True,
     )
     for case_id, one in read_conll_tags(file, {case.id: _tokens(case) for case in suite.cases}).items():
         yield case_id, Read(Tags(one.tags), one.place)
@@ -198,9 +199,12 @@ def _choices(entry: Entry, key: str, choices: str | tuple[str, ...] | None) -> S
 
 def _tags(entry: Entry) -> Tags:
     value = entry.keys["tags"]
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        refuse(entry.place, "`tags` that are no list of texts", "a list of texts", 'Write "tags": ["O", "B-PER"].')
-    return Tags(tuple(str(each) for each in value))
+    if not isinstance(value, list) or not all(isinstance(each, str | None) for each in value):
+        refuse(
+            entry.place, "`tags` that are no list of texts", "a list of texts, null for a tag that is lacking",
+            'Write "tags": ["O", "B-PER"].',
+        )  # fmt: skip
+    return Tags(tuple("" if each is None else str(each) for each in value))
 
 
 def _span(entry: Entry) -> Span:

@@ -569,6 +569,22 @@ class TestEntities:
         found = companions("candidate")
         assert [len(found[name]["rows"]) for name in ("illegal", "cut-off")] == [bad, bad]
 
+    def test_a_tag_that_is_lacking_is_o_and_flagged(self, bench: Bench) -> None:
+        """Where gold is O it is right as a token, and yet no tag: the case is told with the place."""
+        bench.suite("entity", self.cases(), ["entity_f1", "token_accuracy", "illegal_sequences"])
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        bench.release("good", "tags", "tags", good)
+        bench.release("gaps", "tags", "tags", {**good, "c1": ["B-NAME", None, None, "O", "B-PLACE", "I-PLACE"]})
+        found = harness.run("s", candidate="gaps", parent="good")
+        right = 2 * 80 - 1
+        assert bench.values(found) == pytest.approx({
+            "entity_f1": right / (2 * 80), "token_accuracy": 1 - 1 / (6 * N), "illegal_sequences": 2 / N,
+            "sequence_accuracy": 1 - 1 / N,
+        })  # fmt: skip
+        assert companions("candidate")["illegal"]["rows"] == [
+            ["c1", "output", 1, "", "B-NAME", "lacking"], ["c1", "output", 2, "", "", "lacking"]
+        ]  # fmt: skip
+
     def test_fewer_tags_than_tokens_are_o_and_more_have_failed(self, bench: Bench) -> None:
         bench.suite("entity", self.cases(), ["entity_f1"])
         good = {row["id"]: list(row["tags"]) for row in self.cases()}
