@@ -9,7 +9,7 @@ from harness.suite.formats.conll import ColumnFile, Sentence, sentences
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """One sentence's tags, as many as its tokens, empty where a row has none; `place` is the line of its first token."""
+    """One sentence's tags, as many as its tokens, empty where a row has none; `place`: the line of its first token."""
 
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
