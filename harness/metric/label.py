@@ -21,12 +21,19 @@ from harness.metric.form import (
     finish_of,
     ordered_mean,
     ordered_sum,
+    rank_of,
 )
 from harness.metric.name import MetricName
-from harness.output.contribution import CaseRows, RankKind
+from harness.output.contribution import CaseRanks, CaseRows, RankKind
 
-ONE_AGAINST_REST: dict[str, RankKind] = {"roc_auc_ovr": "auroc", "average_precision_macro": "average_precision"}
-"""Rank statistics of each class against all others, and the mean over those classes that have both."""
+ONE_AGAINST_REST: dict[str, RankKind] = {
+    "roc_auc_ovr": "auroc",
+    "average_precision_macro": "average_precision",
+    "average_precision": "average_precision",
+}
+"""Rank statistics of each class against all others, and the mean over those classes that have both, or of the one that
+is named.
+"""
 
 GENERIC = re.compile(r"LABEL_\d+")
 
@@ -126,6 +133,16 @@ def average(metric: str, how: str, counts: Floats, policy: Policy) -> Floats:
         return ordered_mean(values)
     weight = np.where(np.isnan(values), 0.0, gold)
     return divided(ordered_sum(np.nan_to_num(values) * weight), ordered_sum(weight))
+
+
+def against_rest(
+    name: MetricName, case_ids: Objects, classes: Sequence[str], chances: Floats, gold: Floats, status: Objects
+) -> CaseRanks:
+    """A rank statistic of chances and gold [n, k], of all classes or one. Raises Misconfigured for an unknown class."""
+    if name.label is not None:
+        c = one_class(classes, name.label, f"metric '{name}'")
+        chances, gold = chances[:, [c]], gold[:, [c]]
+    return rank_of(str(name), case_ids, chances, gold, ONE_AGAINST_REST[name.base], status)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
