@@ -223,7 +223,7 @@ def _params(text: str, base: str, inside: str | None, tail: str) -> tuple[tuple[
         if not known[key].admits(value):
             right = f"{base}({_written(known, key)}){tail}"
             raise _refusal(text, f"{key} is {written}", f"{right}, where {key} is {known[key].expected}", mend=right)
-        given[key] = float(value) if known[key].kind == "share" else value  # type: ignore[assignment, arg-type]  # admits() let only a Value pass
+        given[key] = float(value) if known[key].kind == "share" else value
     kept = {key: value for key, value in given.items() if known[key].shown or value != known[key].default}
     return tuple(sorted(kept.items()))
 

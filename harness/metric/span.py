@@ -77,14 +77,17 @@ def read_spans(spans: Sequence[Span], length: int, label_map: Mapping[str, str] 
 
 
 def same_boundary(gold: Span, predicted: Span) -> bool:
+    """Equal ends, whatever the types."""
     return (gold.start, gold.end) == (predicted.start, predicted.end)
 
 
 def overlapping(gold: Span, predicted: Span) -> bool:
+    """At least one token in common, whatever the types; ends are exclusive."""
     return gold.start < predicted.end and predicted.start < gold.end
 
 
 def overlapping_alike(gold: Span, predicted: Span) -> bool:
+    """At least one token in common, and one type."""
     return gold.type == predicted.type and overlapping(gold, predicted)
 
 

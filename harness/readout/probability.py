@@ -11,7 +11,10 @@ from harness.rows.mask import Floats
 
 
 def scaled(logits: NDArray[np.floating], temperature: float) -> Floats:
-    """The logits over the temperature: above 1 flattens what they say, below 1 sharpens it."""
+    """The logits over the temperature: above 1 flattens what they say, below 1 sharpens it.
+
+    Raises Misconfigured for a temperature that is not above 0.
+    """
     if not (np.isfinite(temperature) and temperature > 0):
         raise Misconfigured(
             "temperature",

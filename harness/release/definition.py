@@ -144,12 +144,16 @@ class PromptTable(SidePrompts):
 
 
 class ReadoutOverride(BaseModel):
+    """How rows become a vector, where it is not as the model folder says."""
+
     model_config = Strict
 
     pooling: PoolingMode | None = None
 
 
 class ScoreOverride(BaseModel):
+    """How two vectors are compared, where it is not as the model folder says."""
+
     model_config = Strict
 
     type: Literal["cosine", "dot"] | None = None
@@ -269,6 +273,8 @@ class DeclaredTraining(Training):
 
 
 class Rollback(BaseModel):
+    """Whether the parent may be put back in this release's place."""
+
     model_config = Strict
 
     compatible: bool

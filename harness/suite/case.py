@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from harness.identity import canonical_json
 from harness.suite.definition import Role, SuiteDefinition
 
 Attribute: TypeAlias = str | int | float | bool
@@ -113,3 +114,8 @@ class Suite:
     labels: tuple[str, ...] | None = None
     revision: str | None = None
     places: Mapping[str, str] = field(default_factory=dict)
+
+
+def as_text(value: Attribute) -> str:
+    """An attribute that is text as it is, any other as canonical JSON."""
+    return value if isinstance(value, str) else canonical_json(value).decode()

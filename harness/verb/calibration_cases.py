@@ -11,7 +11,7 @@ from harness.calibration.record import CalibratorRecord, Of, ScoreType, applied,
 from harness.errors import Misconfigured
 from harness.identity import digest
 from harness.metric.form import Floats, Ints
-from harness.store import read
+from harness.store import read, read_ranking
 from harness.store.connection import Connection
 from harness.store.read_task import golds, said
 from harness.suite.definition import RANKED
@@ -132,7 +132,7 @@ def _answers(connection: Connection, run: str, side: str, suite: str) -> Evidenc
 def _ranked(
     connection: Connection, run: str, side: str, lock: Lock, suite: str, score_type: str, of: Asked
 ) -> Evidence:
-    found = read.rankings(connection, run, side)
+    found = read_ranking.rankings(connection, run, side)
     kind = cast(ScoreType, score_type)
     if of == "answerability":
         top = np.array(

@@ -12,9 +12,9 @@ from harness.compare.align import align
 from harness.compare.scoreboard import ALL, Cell, SideCell
 from harness.compare.transition import moved, transitions
 from harness.metric.name import parse
-from harness.output.decision import Decision, RuleResult
+from harness.output.decision import Decision
 from harness.output.value import CaseValues, Status
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.store.read_task import predictions
 from harness.suite.definition import RANKED
@@ -24,7 +24,6 @@ from harness.verb.slices import members_of
 
 # A value of 1 but for rounding.
 RIGHT = 1 - 1e-9
-RULE_FIELDS = tuple(RuleResult.__dataclass_fields__)
 
 
 def keep_metrics(connection: Connection, run: str, names: tuple[str, ...]) -> None:
@@ -106,7 +105,9 @@ def keep_transitions(
     aligned = align(candidate, parent)
     asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
     first: Mapping[tuple[str, str], str | None] = (
-        read.first_documents(connection, run) if lock.definition.task in RANKED else predictions(connection, run)
+        read_ranking.first_documents(connection, run)
+        if lock.definition.task in RANKED
+        else predictions(connection, run)
     )
     same = np.array(
         [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
@@ -143,7 +144,7 @@ def keep_decision(connection: Connection, run: str, decision: Decision, ordinal:
     rows = [astuple(result) for result in decision.rules]
     columns: dict[str, write.Column] = {
         name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows])
-        for i, name in enumerate(RULE_FIELDS)
+        for i, name in enumerate(read.RULE_COLUMNS)
     }
     now = datetime.now(UTC).replace(tzinfo=None)
     write.replace(connection, "rules", {"run": run}, {"position": np.arange(1, len(rows) + 1), **columns})

@@ -18,7 +18,7 @@ from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
-from harness.store.read import CandidateRows, RankingRows, candidates, rankings
+from harness.store.read_ranking import CandidateRows, RankingRows, candidates, rankings
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 

@@ -30,7 +30,7 @@ def waiver(**changes: object) -> Waiver:
 
 def failed(**changes: object) -> RuleResult:
     fields = {"id": "headline", "kind": "no-worse", "metric": "RR@10", "slice": "all", "outcome": Outcome.FAIL}
-    return RuleResult(**{**fields, "reason": "worse", "critical": True, "finding": "a" * 64, **changes})  # type: ignore[arg-type]
+    return RuleResult(**{**fields, "reason": "worse", "critical": True, "finding": "a" * 64, **changes})
 
 
 def waived(results: Sequence[RuleResult], waivers: Sequence[Waiver], *others: str) -> tuple[RuleResult, ...]:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.errors import Misconfigured
 from harness.suite.definition import SuiteDefinition
+from harness.suite.demand import check_demands
 from harness.suite.load import DEFINITION, read_definition
-from harness.suite.policy import check_demands
 from harness.suite.slices import declare
 
 from .conftest import HEAD, METRICS, RULE, Write

@@ -13,7 +13,7 @@ VECTORS = ("norm", "anisotropy", "uniformity", "alignment", "contrastive_nll(t=0
 
 def told(table: str, side: str) -> dict[tuple[str, float | None], tuple[float | None, int, str | None]]:
     rows = harness.sql(f"SELECT name, quantile, value, n, absent FROM {table} WHERE side = '{side}'").rows
-    return {(str(name), quantile): tuple(rest) for name, quantile, *rest in rows}  # type: ignore[misc]
+    return {(str(name), quantile): tuple(rest) for name, quantile, *rest in rows}
 
 
 class TestRecorded:

@@ -25,6 +25,7 @@ READ: Mapping[str, str] = {
 
 
 def window_findings(meaning: Meaning) -> tuple[Check, ...]:
+    """Whether windows fit the length, the text that is split and what joins them."""
     return (
         listed(
             "window-fits", _sizes(meaning), sound="holds",

@@ -88,7 +88,9 @@ def saved(files: Sequence[Path]) -> Stored:
 
 
 def stored(path: Path) -> Stored:
-    """A Parquet or Arrow file; columns of bytes are left out. Raises Misconfigured for one that cannot be read."""
+    """A Parquet or Arrow file; columns of bytes are left out. Raises NotFound without it, Misconfigured where it
+    cannot be read.
+    """
     if not path.is_file():
         raise NotFound(
             str(path), found="no such file", expected="a Parquet or Arrow file",
