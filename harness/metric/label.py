@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import numpy as np
 
@@ -250,10 +251,10 @@ def _refuse_repeated(subject: str, names: Sequence[str]) -> None:
 
 
 def _refusal(data: Sequence[str], model: Sequence[str], found: str) -> Misconfigured:
-    plain = {name.casefold().strip(): name for name in data}
+    plain = {_plain(name): name for name in data}
     # A generic name that the data have too is explained by a line of its own.
     open_ = [name for name in model if name not in data or GENERIC.fullmatch(name)]
-    lines = [f'"{name}" = "{plain.get(name.casefold().strip(), "?")}"' for name in open_]
+    lines = [f'"{name}" = "{plain.get(_plain(name), "?")}"' for name in open_]
     written = ", ".join(lines or ['"model label" = "data label"'])
     return Misconfigured(
         "labels",
@@ -261,6 +262,10 @@ def _refusal(data: Sequence[str], model: Sequence[str], found: str) -> Misconfig
         expected="every label of the data among the model's, by name",
         mend=f"Write which is which, with the data's labels at the right: label_map = {{ {written} }}",
     )
+
+
+def _plain(name: str) -> str:
+    return normalize("NFC", normalize("NFC", name).casefold()).strip()
 
 
 def _listed(names: Sequence[str]) -> str:
