@@ -39,6 +39,7 @@ def markdown(content: Content) -> str:
         "",
         *_rules(content),
         *_scoreboard(content),
+        *_transitions(content),
         *_beside(content),
         *_diagnostics(content),
         *_cases(content),
@@ -86,7 +87,7 @@ def _rules(content: Content) -> list[str]:
             number.interval(rule.low, rule.high, of_delta=rule.delta is not None),
             number.value(rule.mde),
             f"{number.count(rule.n_cases)} / {number.count(rule.n_groups)}",
-            number.probability(rule.p_adjusted).replace("<", "&lt;"),
+            _less(number.probability(rule.p_adjusted)),
             _words(rule.reason, text.LONGEST_REASON) + finding,
         )
         lines.append(_row(*cells))
@@ -128,6 +129,36 @@ def _scoreboard(content: Content) -> list[str]:
             )
         )
     return [*lines, ""]
+
+
+def _transitions(content: Content) -> list[str]:
+    """Which side was right, by slice, as the page has it."""
+    if not content.transitions:
+        return []
+    return [
+        "## Who was right",
+        "",
+        f"Cases by which side was right; a side is right where {_name(content.criterion)} is 1. p, exact and "
+        "two-sided: that groups in which more cases were lost than won, or fewer, fall to either side alike.",
+        "",
+        "| slice | both | parent only | candidate only | neither, same answer | neither, another answer | p |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *(
+            _row(
+                _name(each.slice),
+                *map(
+                    number.count,
+                    (
+                        each.both_right, each.parent_only, each.candidate_only, each.both_wrong_same,
+                        each.both_wrong_different,
+                    ),
+                ),
+                _less(number.probability(each.p)),
+            )
+            for each in content.transitions
+        ),
+        "",
+    ]  # fmt: skip
 
 
 def _beside(content: Content) -> list[str]:
@@ -275,6 +306,10 @@ def _first(found: FirstAnswer | None) -> str:
     if found is None:
         return "nothing"
     return f"{_name(found.document_id)} ({'not judged' if found.grade is None else f'grade {found.grade}'})"
+
+
+def _less(shown: str) -> str:
+    return shown.replace("<", "&lt;")
 
 
 def _row(*cells: str) -> str:

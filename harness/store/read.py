@@ -37,11 +37,12 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class MetricRecord:
-    """One row of `metrics`; `form` is mean, finish or rank."""
+    """One row of `metrics`; `form` is mean, finish or rank. Cases are told to have got worse by the one `followed`."""
 
     metric: str
     form: str
     higher_is_better: bool
+    followed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def case_marks(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> Case
 def metrics(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[MetricRecord, ...]:
     """Every metric that a run was decided with, in the suite's order."""
     rows = connection.execute(
-        "SELECT metric, form, higher_is_better FROM metrics WHERE run = ? ORDER BY position", [run]
+        "SELECT metric, form, higher_is_better, followed FROM metrics WHERE run = ? ORDER BY position", [run]
     ).fetchall()
     return tuple(MetricRecord(*row) for row in rows)
 

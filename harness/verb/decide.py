@@ -168,7 +168,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             ),
         )
         keep_ranking_diagnostics(connection, run, sides, lock)
-        keep_metrics(connection, run, tuple(sides["candidate"].values))
+        keep_metrics(connection, run, lock.definition.metrics, tuple(sides["candidate"].values))
         keep_cells(connection, run, cells)
         for side, measured in sides.items():
             keep_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)

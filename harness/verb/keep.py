@@ -17,7 +17,7 @@ from harness.output.value import CaseValues, Status
 from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.store.read_task import predictions
-from harness.suite.definition import RANKED
+from harness.suite.definition import RANKED, Metrics
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured
 from harness.verb.slices import members_of
@@ -26,14 +26,17 @@ from harness.verb.slices import members_of
 RIGHT = 1 - 1e-9
 
 
-def keep_metrics(connection: Connection, run: str, names: tuple[str, ...]) -> None:
-    """What each metric is, whatever its values."""
+def keep_metrics(connection: Connection, run: str, named: Metrics, names: tuple[str, ...]) -> None:
+    """What each metric is, whatever its values, and by which of them a case is told to have got worse or better."""
     metrics = [parse(name) for name in names]
+    means = [name for name, metric in zip(names, metrics, strict=True) if metric.form == "mean"]
+    followed = next((name for name in (named.primary, named.right, *means) if name in means), None)
     write.replace(connection, "metrics", {"run": run}, {
         "position": np.arange(1, len(names) + 1),
         "metric": list(names),
         "form": [metric.form for metric in metrics],
         "higher_is_better": [metric.higher_is_better for metric in metrics],
+        "followed": [name == followed for name in names],
     })  # fmt: skip
 
 

@@ -136,7 +136,7 @@ def _coverage(asked: Asked) -> Companion:
     found = coverage(asked.said.case_ids[told], golds, windows)
     rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost]
     return Companion(
-        "coverage", "Gold answers that were read",
+        "golds", "Gold answers that were read",
         f"{found.n_inside} inside a window, {found.n_outside} outside ({found.n_truncated} truncated); "
         f"{found.n_unreachable} questions with none inside. Each stays in every mean.",
         ("case", "start", "end", "why"), tuple(rows),

@@ -9,10 +9,11 @@ import numpy as np
 from harness.calibration.record import applied_to_choices
 from harness.errors import Misconfigured
 from harness.metric import choice
+from harness.metric.boundary import near_choice
 from harness.metric.choice import Chosen
 from harness.output.companion import Companion
 from harness.verb.task.calibration import calibration_companions
-from harness.verb.task.side import Asked, Judged, number, parsed
+from harness.verb.task.side import NEAR, Asked, Judged, number, parsed
 
 
 def judge_choices(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -28,7 +29,7 @@ def judge_choices(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[None if each < 0 else choices[i][each] for i, each in enumerate(best)],
         gold=[None if each < 0 else choices[i][each] for i, each in enumerate(asked.gold.choice)],
         probability=np.where(np.array(best) < 0, np.nan, outputs.probabilities[at]) if best else np.empty(0),
-        flags={"tied": outputs.tied},
+        flags={"tied": outputs.tied, NEAR: near_choice(outputs, asked.policy.boundary_gap)},
         companions=tuple(_companions(_chosen(asked.promotion))),
     )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from harness.calibration.record import applied
 from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
+from harness.metric.boundary import near_class, near_set
 from harness.metric.calibration import NEVER, Forecasts
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
@@ -18,7 +19,7 @@ from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
 from harness.verb.task.calibration import calibration_companions
-from harness.verb.task.side import Asked, Judged, number, parsed
+from harness.verb.task.side import NEAR, Asked, Judged, number, parsed
 
 SHOWN = 40
 """Classes up to which there is a confusion matrix; beyond, a list of the confusions, the largest first."""
@@ -36,7 +37,7 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[None if code < 0 else outputs.classes[code] for code in outputs.predicted],
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
-        flags={"tied": outputs.tied} | _abstained(classification.forecasts(outputs)),
+        flags={"tied": outputs.tied, NEAR: _near(asked, outputs)} | _abstained(classification.forecasts(outputs)),
         companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
     )
 
@@ -59,8 +60,7 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        flags=_abstained(multilabel.forecasts(outputs))
-        | {"one-label-off": scored(outputs.status) & ((outputs.gold != outputs.predicted).sum(axis=1) == 1)},
+        flags=_abstained(multilabel.forecasts(outputs)) | {NEAR: near_set(outputs, asked.policy.boundary_gap)},
         companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
     )
 
@@ -92,6 +92,11 @@ def _by_threshold(asked: Asked, outputs: Classified) -> Classified:
         )  # fmt: skip
     given = np.where(outputs.probabilities[:, positive] >= limit, positive, 1 - positive)
     return replace(outputs, predicted=np.where(outputs.predicted < 0, -1, given))
+
+
+def _near(asked: Asked, outputs: Classified) -> NDArray[np.bool_]:
+    limit = None if asked.of("score", "threshold") is None else _limits(asked)
+    return near_class(outputs, asked.policy.boundary_gap, limit if isinstance(limit, float) else None)
 
 
 def _abstained(found: Forecasts) -> dict[str, NDArray[np.bool_]]:

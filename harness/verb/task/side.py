@@ -21,6 +21,9 @@ from harness.suite.definition import MetricPolicy
 
 Bools = NDArray[np.bool_]
 
+NEAR = "near-boundary"
+"""The flag of a case that is wrong by no more than the suite's `boundary_gap`."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
