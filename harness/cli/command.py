@@ -316,6 +316,11 @@ def calibrate(
     if threshold is not None and family is None:
         from harness.verb.threshold import threshold as choose
 
+        if of is not None:
+            raise Misconfigured(
+                "--of", found=f"--of {of.value} beside --threshold", expected="--of beside --family alone",
+                mend="Leave it out: what a threshold is of follows from the task.",
+            )  # fmt: skip
         chosen = choose(
             run, rule=threshold.value, false_positive=false_positive, false_negative=false_negative,
             label_costs=_label_costs(label_costs or []), capacity=capacity, coverage=coverage, risk=risk,

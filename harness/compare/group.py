@@ -62,11 +62,15 @@ class Additive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expanded:
-    """What groups bring does not add up: each group's count is spread over its cases and `per_case` asked anew."""
+    """What groups bring does not add up: each group's count is spread over its cases and `per_case` asked anew.
+
+    `folded`: it is a distance from a right value, or a difference of two such.
+    """
 
     per_case: Callable[[Floats], Floats]
     groups: Codes
     present: Codes
+    folded: bool = False
 
     def of(self, counts: Floats) -> Floats:
         rows = max(1, CELLS // len(self.groups))

@@ -168,7 +168,8 @@ class Paired:
         many = expanded(self)
         if many:
             return mean_by_group(many.values, groups, n_groups, FIRST_ORDER)
-        return Expanded(self.delta, groups, groups_present(groups, self.n_cases, n_groups))
+        folded = isinstance(self.candidate, WeightedForecast) and self.candidate.folded
+        return Expanded(self.delta, groups, groups_present(groups, self.n_cases, n_groups), folded)
 
     def differs(self) -> Bools:
         """[n], True where the two sides bring something different to the statistic."""

@@ -134,6 +134,11 @@ class MetricName:
         return self.task_metric.higher_is_better if self.task_metric else True
 
     @property
+    def target(self) -> float | None:
+        """The right value of a metric of which neither side is better; None of every other."""
+        return self.task_metric.target if self.task_metric else None
+
+    @property
     def needs_relevant(self) -> bool:
         """Whether a case without relevant documents can have no value (trec_eval scores it 0)."""
         return self.base in METRICS and METRICS[self.base].needs_relevant

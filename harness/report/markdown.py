@@ -255,7 +255,8 @@ def _cell(pair: Beside, column: str, cell: Cell) -> str:
 
 
 def _lower(content: Content, metric: str) -> str:
-    return " (lower is better)" if metric in content.answer.losses else ""
+    told = verdict.direction(content.answer, metric)
+    return f" ({told})" if told else ""
 
 
 def _cases(content: Content) -> list[str]:

@@ -21,6 +21,7 @@ from harness.run.output import Executed, uncovered_remark
 from harness.run.replay_cases import settled
 from harness.run.retrieve import load_encoder
 from harness.run.sample import sampled_pairs
+from harness.run.windowed import windowed, windowed_remarks
 from harness.suite.case import Case, Suite
 
 
@@ -88,8 +89,14 @@ def _joint(
 
 def _executed(reading: _Reading, suite: Suite) -> Executed:
     hidden = np.sum([each.uncovered for each in reading.texts], axis=0)
-    remarks = tuple(uncovered_remark(hidden, [case.id for case in suite.cases], "case"))
-    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), remarks)
+    names = [case.id for case in suite.cases]
+    several = tuple(
+        each for number, encoded in enumerate(reading.texts, 1)
+        for each in windowed("case", encoded.in_windows, cases=names, readings=np.full(len(names), number))
+    )  # fmt: skip
+    remarks = (*uncovered_remark(hidden, names, "case"), *windowed_remarks(several))
+    outputs = tuple(_output(case, reading, row) for row, case in enumerate(suite.cases))
+    return Executed(outputs, remarks, windowed=several)
 
 
 def _output(case: Case, reading: _Reading, row: int) -> CaseOutput:

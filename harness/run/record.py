@@ -14,6 +14,7 @@ from harness.release.open import Release
 from harness.release.prompts import prompt_of
 from harness.run.output import Executed
 from harness.run.record_candidates import record_candidates
+from harness.run.record_windows import record_windows
 from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute, Gold, GoldAnswer
@@ -170,6 +171,7 @@ def record_outputs(
         "tokens_kept": pa.array([each.tokens_kept for each in executed.cut_documents], pa.int64()),
         "tokens_lost": pa.array([each.tokens_lost for each in executed.cut_documents], pa.int64()),
     })  # fmt: skip
+    record_windows(connection, key, executed.windowed)
     finish(connection, run, f"outputs:{side}", seconds)
 
 
@@ -184,7 +186,7 @@ def copy_outputs(connection: Connection, run: str, side: str, release: str, outp
         return False
     for table, own in (
         ("outputs", 3), ("rankings", 3), ("task_outputs", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2),
-        ("candidate_sets", 2), ("output_labels", 2), ("vector_diagnostics", 3),
+        ("candidate_sets", 2), ("output_labels", 2), ("vector_diagnostics", 3), ("texts_in_windows", 3),
     ):  # fmt: skip
         mine = {"run": run, "side": side, "release": release}
         names = list(mine)[:own]

@@ -9,6 +9,7 @@ import pyarrow as pa
 EVIDENCE = (
     "outputs",
     "cut_documents",
+    "texts_in_windows",
     "candidates",
     "candidate_sets",
     "remarks",

@@ -275,6 +275,28 @@ CREATE TABLE IF NOT EXISTS cut_documents ( -- documents that the model did not s
     tokens_lost BIGINT  NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS texts_in_windows ( -- texts that a side read in several; the view `windows` has each of them
+    run              VARCHAR NOT NULL,
+    side             VARCHAR NOT NULL,
+    release          VARCHAR NOT NULL,
+    member           VARCHAR,             -- who read it, in a release that is composed of others
+    reads            VARCHAR NOT NULL,    -- query | document | pair (a document behind its query) | case
+    case_id          VARCHAR,             -- NULL of a document
+    document_id      VARCHAR,             -- NULL of a query or case
+    reading          BIGINT  NOT NULL,    -- of a case that is read several times which of them, from 1
+    size             BIGINT  NOT NULL,    -- as declared, in tokens that are read at once
+    aggregation      VARCHAR NOT NULL,
+    owner            VARCHAR,             -- NULL where windows are not joined as rows
+    around           BIGINT  NOT NULL,    -- tokens around every window: special ones, the prompt's, those of another text
+    uncovered        BIGINT  NOT NULL,    -- characters that no token shows
+    token_start      INTEGER[] NOT NULL,  -- by window, in the text's own tokens, from 0; ends are exclusive
+    token_end        INTEGER[] NOT NULL,
+    character_start  INTEGER[] NOT NULL,  -- in the text's characters; words stand one blank apart
+    character_end    INTEGER[] NOT NULL,
+    owned_start      INTEGER[],           -- of its tokens, those that a window speaks for
+    owned_end        INTEGER[]
+);
+
 CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found to hold besides: counted, not dropped
     run    VARCHAR NOT NULL,
     side   VARCHAR NOT NULL,

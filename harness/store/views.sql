@@ -44,6 +44,12 @@ WHERE p.gold IS DISTINCT FROM p.prediction
 GROUP BY ALL
 ORDER BY p.run, p.side, cases DESC, p.gold, p.prediction;
 
+-- By slice and bin: how many forecasts, what they say on average, and how often it comes true (promotion role).
+CREATE OR REPLACE VIEW reliability_bins AS
+SELECT run, side, "row" ->> 0 AS slice, "row" ->> 1 AS bin, ("row" ->> 2)::BIGINT AS forecasts,
+       ("row" ->> 3)::DOUBLE AS said, ("row" ->> 4)::DOUBLE AS came_true
+FROM (SELECT run, side, unnest(json_extract(content, '$.rows[*]')) AS "row" FROM companions WHERE name = 'slice-reliability');
+
 -- Every slice and metric: both sides, the difference, its interval, and what it rests on.
 CREATE OR REPLACE VIEW slice_scoreboard AS
 SELECT c.run, c.slice, c.metric, p.value AS parent_value, c.value AS candidate_value, d.delta, d.low, d.high,
@@ -97,6 +103,22 @@ JOIN runs r ON r.run = o.run
 JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
 WHERE o.tokens_lost > 0
 ORDER BY o.run, o.side, o.tokens_lost DESC, o.case_id;
+
+-- Every window of a text that was read in several, in the text's own tokens and characters, ends exclusive. It shares
+-- `left_tokens` with the one before it and `right_tokens` with the one behind; a token stands in up to `multiplicity`.
+CREATE OR REPLACE VIEW windows AS
+SELECT t.run, t.side, t.release, e.content_id, t.member, t.reads, t.case_id, t.document_id, t.reading, t.position,
+       token_start[position] AS token_start, token_end[position] AS token_end,
+       token_end[position] - token_start[position] AS tokens,
+       character_start[position] AS character_start, character_end[position] AS character_end,
+       greatest(token_end[position - 1] - token_start[position], 0) AS left_tokens,
+       greatest(token_end[position] - token_start[position + 1], 0) AS right_tokens,
+       owned_start[position] AS owned_start, owned_end[position] AS owned_end, t.aggregation, t.owner, t.size,
+       token_start[2] AS stride, t.around, len(token_start) AS windows,
+       least(len(token_start), ceil(token_end[1] / token_start[2])::BIGINT) AS multiplicity, t.uncovered
+FROM (SELECT *, unnest(range(1, len(token_start) + 1)) AS position FROM texts_in_windows) t
+LEFT JOIN releases e ON e.run = t.run AND e.side = t.side
+ORDER BY t.run, t.side, t.member, t.reads, t.case_id, t.document_id, t.reading, t.position;
 
 -- Pairs that a last stage did not see whole, by what was cut of either text.
 CREATE OR REPLACE VIEW cut_pairs AS

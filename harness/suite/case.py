@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from harness.identity import canonical_json
+from harness.output.judgement import Judgement
 from harness.suite.definition import Role, SuiteDefinition
 
 Attribute: TypeAlias = str | int | float | bool
@@ -61,15 +62,6 @@ class Document:
 
     id: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """How relevant a document is to a case: grades above 0 are relevant."""
-
-    case_id: str
-    document_id: str
-    grade: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,17 @@ def refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
             raise Misconfigured(
                 place(path, *keys), found=f"a rule over {name!r}, which is a diagnostic: it is biased by how few cases "
                 "and how many bins there are",
-                expected="a rule over " + ", ".join([*proper, "calibration_slope", "calibration_intercept"]),
+                expected="a rule over "
+                + ", ".join([*proper, "calibration_slope_error", "calibration_slope", "calibration_intercept"]),
                 mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
             )  # fmt: skip
         if metric.use == "bounds" and kind in ("no-worse", "guard"):
-            right = "1" if metric.base == "calibration_slope" else "0"
+            right = f"{metric.target:g}"
+            distance = f"{metric.base}_error" + ("" if metric.label is None else f"[{metric.label}]")
             raise Misconfigured(
                 place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",
-                expected="an at-least and an at-most rule around it",
-                mend=f"Write two rules with a value on either side of {right}.",
+                expected=f"an at-least and an at-most rule around it, or {distance}, how far it is from {right}",
+                mend=f"Write {distance}, or two rules with a value on either side of {right}.",
             )  # fmt: skip
 
 

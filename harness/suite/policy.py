@@ -10,12 +10,19 @@ from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.output.diagnostic import MEANINGS, base
-from harness.suite.definition import ALL, SuiteDefinition
+from harness.suite.definition import ALL, RANKED, SuiteDefinition
 from harness.suite.demand import check_bounds, refuse_diagnostics
 from harness.suite.slices import has_own_names, nearest_slice, static_names
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
+ONE_FORECAST = {
+    "multiple-choice": "the likeliest choice",
+    "similarity": "whether a pair is the same",
+    "retrieval": "whether a question is answerable",
+    "reranking": "whether a question is answerable",
+}
+"""Tasks that forecast one thing of a case, and what."""
 OF_TWO = {
     "brier_binary": "Write brier_sum, which is over all classes (and twice as large for two).",
     "ece_positive": "Write ece_classwise, which is over all classes, or ece_positive[CLASS].",
@@ -202,10 +209,16 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
         )  # fmt: skip
-    if metric.label is not None and definition.task == "multiple-choice":
+    if metric.label is not None and definition.task in ONE_FORECAST:
         raise Misconfigured(
-            place(path, *keys), found=f"{name!r} of choices, which have no labels", expected=metric.base,
-            mend=f"Write {metric.base}: it is of the likeliest choice.",
+            place(path, *keys), found=f"{name!r}, and cases here have no labels", expected=metric.base,
+            mend=f"Write {metric.base}: it is of {ONE_FORECAST[definition.task]}.",
+        )  # fmt: skip
+    if definition.task in RANKED and dict(metric.params).get("ground") not in (None, "confidence"):
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} of rankings, which have one score to be sure by",
+            expected="the ground confidence: the probability that a question is answerable, else the top score",
+            mend="Leave `ground` out.",
         )  # fmt: skip
     if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
         raise Misconfigured(

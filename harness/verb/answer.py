@@ -1,6 +1,7 @@
 """What every command that speaks of a run gives back, read from the store."""
 
 from harness.errors import Misconfigured
+from harness.metric.name import parse
 from harness.output.answer import Answer, Named
 from harness.output.decision import Decision, Outcome
 from harness.store import read
@@ -54,5 +55,6 @@ def answer(place: Place, run: str) -> Answer:
         task=definition.task,
         ranks=definition.task in RANKED,
         losses=tuple(each.metric for each in measured if not each.higher_is_better),
+        targets={each.metric: target for each in measured if (target := parse(each.metric).target) is not None},
         followed=next((each.metric for each in measured if each.followed), None),
     )

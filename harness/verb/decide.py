@@ -28,6 +28,7 @@ from harness.store.connection import Connection
 from harness.suite.definition import RANKED
 from harness.suite.freeze import scorers
 from harness.suite.lock import LOCK, Lock, read_lock
+from harness.verb.abstention import abstention_remarks
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
@@ -160,6 +161,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
                 *side_remarks(releases, lock),
                 *parent_remark(place, releases, lock),
                 *parameter_remarks(connection, releases, lock),
+                *abstention_remarks(lock, releases, sides, promotion),
                 *candidate_remarks(read_ranking.candidate_sets(connection, run)),
                 *ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
@@ -185,12 +187,14 @@ def _measured(
     if lock.definition.task not in RANKED:
         return measure_task(connection, run, suite, releases, lock)
     marks = read.case_marks(connection, suite)
+    sides = {}
     for side, each in releases.items():
         threshold_of(each, lock, marks)
+        sides[side] = measure(connection, run, side, each.release, lock)
         calibrator = calibrator_of(each, lock, marks)
-        told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
-        keep_companions(connection, run, side, told)
-    return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
+        told = ranked_companions(connection, run, side, lock, calibrator, sides[side].stated)
+        keep_companions(connection, run, side, tuple(told))
+    return sides
 
 
 def policy_of(lock: Lock) -> Policy:

@@ -57,6 +57,21 @@ def write_outputs(connection: Connection) -> None:
          ("q-a", 1, "d3", 0.8), ("q-b", 1, "d2", 0.9), ("q-c", 1, "d5", 0.4))  # fmt: skip
 
 
+def write_windows(connection: Connection) -> None:
+    """Ten tokens of d2 in windows of four, every two, and a query in two that share nothing."""
+    key = {"run": RUN, "side": "candidate", "release": "new"}
+    for row in (
+        {"member": None, "reads": "document", "case_id": None, "document_id": "d2", "reading": 1, "size": 6,
+         "aggregation": "rows", "owner": "first", "around": 2, "uncovered": 3, "token_start": [0, 2, 4, 6],
+         "token_end": [4, 6, 8, 10], "character_start": [0, 10, 20, 30], "character_end": [19, 29, 39, 48],
+         "owned_start": [0, 4, 6, 8], "owned_end": [4, 6, 8, 10]},
+        {"member": "first", "reads": "query", "case_id": "q-a", "document_id": None, "reading": 1, "size": 5,
+         "aggregation": "best", "owner": None, "around": 2, "uncovered": 0, "token_start": [0, 3], "token_end": [3, 5],
+         "character_start": [0, 12], "character_end": [11, 20], "owned_start": None, "owned_end": None},
+    ):  # fmt: skip
+        write.append(connection, "texts_in_windows", key, {name: [value] for name, value in row.items()})
+
+
 def write_candidates(connection: Connection) -> None:
     """The candidate's last stage was given three pairs of two cases; the parent has none."""
     names = "case_id position document_id first_score score logits query_tokens_kept query_tokens_lost"
@@ -132,6 +147,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_run(connection, RUN, 1)
         write_outputs(connection)
         write_candidates(connection)
+        write_windows(connection)
         write_values(connection)
         write_predictions(connection)
         write_decision(connection)

@@ -10,8 +10,10 @@ import pytest
 import harness
 from fixtures.cases import draw
 from harness.errors import Misconfigured
+from harness.file.sealed import own_digest
 from harness.output.decision import Outcome
 from harness.release.open import open_release
+from harness.report.page import html
 from harness.run.key import scores_key
 
 from .test_task import Bench
@@ -123,17 +125,22 @@ class TestLabels:
 
 
 class TestCoverage:
-    def test_a_gold_answer_that_was_not_read_is_told_with_its_reason(self, project: Bench) -> None:
-        """It stays in the mean: a model that reads a few tokens is not judged on what it saw alone."""
+    def test_a_gold_answer_that_was_not_read_is_told_with_its_reason(self, project: Bench, monkeypatch) -> None:
+        """It stays in the mean: a model that reads a few tokens is not judged on what it saw alone. The page has the
+        table as it is, and no diagram of it.
+        """
         project.suite("answer", draw("answer", 80, 11), METRICS["answer"])
         release(project.root, "whole", "answer")
         release(project.root, "cut", "answer", "[input]\nmax_length = 12\n")
         found = harness.run("s", candidate="cut", parent="whole")
         assert found.metrics["candidate"]["all"]["exact_match"].n_scored == 80
-        rows = harness.sql("SELECT side, content FROM companions WHERE name = 'coverage' ORDER BY side").rows
+        rows = harness.sql("SELECT side, content FROM companions WHERE name = 'golds' ORDER BY side").rows
         told = {side: json.loads(content) for side, content in rows}
         assert told["parent"]["rows"] == []
         assert told["candidate"]["rows"] and {row[3] for row in told["candidate"]["rows"]} == {"truncated"}
+        monkeypatch.setattr("harness.verb.report.html", html)
+        page = Path(str(harness.report(found.run).report)).read_text()
+        assert "Gold answers that were read" in page and "Risk and coverage" not in page
 
 
 class TestWindows:
@@ -154,6 +161,7 @@ class TestWindows:
         release(project.root, "warm", "classification", self.WINDOW + '[calibrator]\npath = "../c.json"\n')
         assert harness.admit("warm").ok
         written["fitted_under"] = nodes["raw score"]
+        written["own_digest"] = own_digest(written)
         (project.root / "releases/d.json").write_text(json.dumps(written))
         release(project.root, "single", "classification", self.WINDOW + '[calibrator]\npath = "../d.json"\n')
         assert [each.name for each in harness.admit("single").checks if not each.ok] == ["calibrator-key"]

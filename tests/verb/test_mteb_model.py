@@ -277,9 +277,8 @@ class TestWhatIsHandedOver:
         harness.mteb_model("dot")
         assert "RECONCILED" in ledger.read_text()
         ledger.unlink()
-        monkeypatch.setattr(
-            "harness.verb.admit.proofs_of", lambda _: iter([Check("parity", False, "off", "on", "mend")])
-        )
+        broken = Check("parity", False, "off", "on", "mend")
+        monkeypatch.setattr("harness.verb.admit.proofs_of", lambda _: iter([broken]))
         with pytest.raises(NotAdmitted, match="parity"):
             harness.mteb_model("dot")
 
