@@ -55,7 +55,7 @@ class TestDefaults:
         assert definition.metrics.policy.model_dump() == {
             "empty": "one", "absent": "leave-out", "division": None, "per_metric": {}, "scheme": "IOB2",
             "reading": "strict", "articles": "en", "punctuation": "ascii", "cjk": "word", "empty_answer": "as-written",
-            "costs": {}, "clip": None,
+            "costs": {}, "clip": None, "boundary_gap": 0.1,
         }  # fmt: skip
         assert definition.uncertainty.model_dump() == {
             "method": "bca", "draws": 10_000, "level": 0.95, "seed": 20261201, "family": "holm",
