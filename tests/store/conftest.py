@@ -1,5 +1,6 @@
 """A small store, written by hand: four cases of one suite, two runs, and rankings of both sides of the first."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -103,6 +104,17 @@ def write_values(connection: Connection) -> None:
          ("all", "RR@10", 0.0, -0.5, 0.5, 0.4, 2, 1, 1))  # fmt: skip
 
 
+def write_bins(connection: Connection) -> None:
+    """Of three forecasts of one side: two in the last bin, of which one is one of typing mistakes."""
+    table = {
+        "columns": ["slice", "bin", "forecasts", "said", "came true", "gap"],
+        "rows": [["all", "[0.000, 0.067]", 1, 0.05, 0.0, 0.05], ["all", "(0.933, 1.000]", 2, 0.95, 0.5, 0.45],
+                 ["typos", "(0.933, 1.000]", 1, 0.96, 1.0, 0.04]],
+    }  # fmt: skip
+    rows(connection, "companions", {"run": RUN, "side": "candidate"}, "position name content",
+         (1, "slice-reliability", json.dumps(table)), (2, "coverage", json.dumps({"rows": [[1.0]]})))  # fmt: skip
+
+
 def write_predictions(connection: Connection) -> None:
     """What two classifiers made of the same four cases: nobody knows the gold of q-c, and the candidate lacks it."""
     names = "case_id gold prediction probability flags"
@@ -150,6 +162,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_windows(connection)
         write_values(connection)
         write_predictions(connection)
+        write_bins(connection)
         write_decision(connection)
         write.finish(connection, RUN, "decided", 0.5)
     with store.writing() as connection:

@@ -21,12 +21,12 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Eighteen of them; a new one wants a test here."""
+        """Nineteen of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
             "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
             "case_predictions", "confusions", "slice_cases", "regressed_cases", "case_causes", "cause_counts",
-            "windows",
+            "reliability_bins", "windows",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
@@ -34,6 +34,14 @@ class TestEveryView:
         """`WHERE run LIKE` works on each, as the script says; a run of which nothing is known has no rows."""
         assert query(small, f"SELECT * FROM {name} WHERE run LIKE 'ab%'").rows
         assert not query(small, f"SELECT * FROM {name} WHERE run LIKE 'zz%'").rows
+
+    def test_bins_stand_by_slice(self, small: Store) -> None:
+        """Numbers out of the table that stands beside the metrics; of no other table."""
+        assert view(small, "slice, bin, forecasts, said, came_true", "reliability_bins") == [
+            ("all", "[0.000, 0.067]", 1, 0.05, 0.0),
+            ("all", "(0.933, 1.000]", 2, 0.95, 0.5),
+            ("typos", "(0.933, 1.000]", 1, 0.96, 1.0),
+        ]
 
     @pytest.mark.parametrize("name", VIEWS)
     def test_a_question_stands_before_it(self, name: str) -> None:
