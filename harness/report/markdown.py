@@ -165,11 +165,19 @@ def _beside(content: Content) -> list[str]:
     """Every table beside the metrics, the parent's cells before the candidate's where they differ."""
     lines: list[str] = []
     for pair in beside.paired(content.companions):
-        lines += [f"**{_words(pair.title, LONGEST)}**", ""]
+        lines += [f"**{_words(pair.title, LONGEST)}**", "", *_notes(pair)]
         lines += _upright(pair) if pair.one_row else _joined(pair)
         lines.append("")
     arrows = ["Parent → candidate where they differ.", ""] if "parent" in content.companions else []
     return ["## Beside the metrics", "", *arrows, *lines] if lines else []
+
+
+def _notes(pair: Beside) -> list[str]:
+    """What is said of a table, once where both sides say the same."""
+    notes = {side: _words(table.note, text.LONGEST_REASON) for side, table in pair.sides.items() if table.note}
+    if len(set(notes.values())) == 1 and len(notes) == len(pair.sides):
+        return [next(iter(notes.values())), ""]
+    return [line for side, note in notes.items() for line in (f"{side.capitalize()}: {note}", "")]
 
 
 def _diagnostics(content: Content) -> list[str]:

@@ -188,7 +188,7 @@ class MetricPolicy(BaseModel):
     per_metric: dict[Text, Words] = {}
     scheme: Literal["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"] = "IOB2"
     reading: Literal["strict", "conlleval"] = "strict"
-    articles: Literal["en", "de", "es", "vi", "none"] = "en"
+    articles: Literal["en", "de", "es", "vi", "ar", "none"] = "en"
     punctuation: Literal["ascii", "unicode"] = "ascii"
     cjk: Literal["word", "character"] = "word"
     empty_answer: Literal["as-written", "official"] = "as-written"

@@ -38,6 +38,18 @@ class TestBesideTheMetrics:
         assert "| `login` | 1,204 | 0.5000 → 0.5100 |" in said
         assert "| `high` | 5954.2 | 5953.2 |" in said
 
+    def test_what_is_said_of_a_table_stands_with_it(self, contents):
+        """Once where both sides say the same, by side where they don't, and nothing where nothing is said."""
+        content = contents.labelled()
+
+        def said(*notes: str) -> str:
+            tables = [(Companion("t", "Tags", note, ("n",), ((1,),)),) for note in notes]
+            return markdown(replace(content, companions=dict(zip(("candidate", "parent"), tables, strict=False))))
+
+        assert "**Tags**\n\n3 in 2 outputs.\n\n|" in said("3 in 2 outputs.", "3 in 2 outputs.")
+        assert "Candidate: 3 in 2 outputs.\n\nParent: none.\n\n|" in said("3 in 2 outputs.", "none.")
+        assert "**Tags**\n\n|" in said("", "")
+
     def test_what_is_too_large_is_named(self, contents):
         """Twelve rows and twelve columns at most."""
         content = contents.labelled()

@@ -20,7 +20,6 @@ from harness.verb.task.calibration import reliability_companion, slice_companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 NONE = "(no answer)"
-SHOWN = 20
 
 
 def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -125,8 +124,8 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
     if wrong:
         told: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.answer, each.found) for each in wrong]
         yield Companion(
-            "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers, the first {SHOWN} shown.",
-            ("case", "start", "end", "answer", "stands there"), tuple(told[:SHOWN]),
+            "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers.",
+            ("case", "start", "end", "answer", "stands there"), tuple(told),
         )  # fmt: skip
 
 
@@ -146,11 +145,11 @@ def _coverage(asked: Asked) -> Companion:
     ]
     windows = [read for read in asked.said.read if read is not None]
     found = coverage(asked.said.case_ids[told], golds, windows)
-    rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost[:SHOWN]]
+    rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost]
     return Companion(
         "golds", "Gold answers that were read",
         f"{found.n_inside} inside a window, {found.n_outside} outside ({found.n_truncated} truncated); "
-        f"{found.n_unreachable} questions with none inside. Each stays in every mean. The first {SHOWN} shown.",
+        f"{found.n_unreachable} questions with none inside. Each stays in every mean.",
         ("case", "start", "end", "why"), tuple(rows),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from harness.verb.task.calibration import abstained, calibration_companions
 from harness.verb.task.side import NEAR, Asked, Judged, number, parsed
 
 SHOWN = 40
-"""Classes up to which the whole confusion matrix is shown; beyond, the largest confusions."""
+"""Classes up to which there is a confusion matrix; beyond, a list of the confusions, the largest first."""
 
 
 def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -217,12 +217,8 @@ def _class_tables(asked: Asked, outputs: Classified) -> Iterator[Companion]:
         )
     else:
         off = found.counts - np.diag(np.diagonal(found.counts))
-        largest = np.argsort(-off, axis=None, kind="stable")[:SHOWN]
-        pairs = [
-            (found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i]))
-            for i in largest
-            if off.flat[i]
-        ]
+        largest = np.argsort(-off, axis=None, kind="stable")[: np.count_nonzero(off)]
+        pairs = [(found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i])) for i in largest]
         yield Companion("confusion", "Largest confusions", f"{note}.", ("gold", "predicted", "cases"), tuple(pairs))
     costs = {(gold, predicted): cost for gold, row in asked.policy.costs.items() for predicted, cost in row.items()}
     if costs:
