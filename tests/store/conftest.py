@@ -114,6 +114,11 @@ def write_predictions(connection: Connection) -> None:
          ("q-c", None, "LOGIN", 0.25, []))  # fmt: skip
 
 
+def write_companions(connection: Connection) -> None:
+    rows(connection, "companions", {"run": RUN, "side": "candidate"}, "position name content",
+         (1, "slice-reliability", '{"rows": [["all", "(0.5, 1]", 3, 0.75, 0.5]]}'))  # fmt: skip
+
+
 def write_decision(connection: Connection) -> None:
     rows(connection, "transitions", {"run": RUN, "criterion": "Success@1"}, "case_id transition",
          ("q-b", "both-right"), ("q-a", "parent-only"), ("q-c", "both-wrong-different"))  # fmt: skip
@@ -150,6 +155,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_windows(connection)
         write_values(connection)
         write_predictions(connection)
+        write_companions(connection)
         write_decision(connection)
         write.finish(connection, RUN, "decided", 0.5)
     with store.writing() as connection:

@@ -21,12 +21,12 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Eighteen of them; a new one wants a test here."""
+        """Nineteen of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
             "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
             "case_predictions", "confusions", "slice_cases", "regressed_cases", "case_causes", "cause_counts",
-            "windows",
+            "reliability_bins", "windows",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
@@ -91,6 +91,13 @@ class TestConfusions:
         assert view(small, "side, gold, prediction, cases", "confusions") == [
             ("candidate", "REFUND", "LOGIN", 1),
             ("parent", "LOGIN", "REFUND", 1), ("parent", "REFUND", "LOGIN", 1), ("parent", None, "LOGIN", 1),
+        ]  # fmt: skip
+
+
+class TestReliabilityBins:
+    def test_what_stands_beside_the_metrics_as_rows(self, small: Store) -> None:
+        assert view(small, "side, slice, bin, forecasts, said, came_true", "reliability_bins") == [
+            ("candidate", "all", "(0.5, 1]", 3, 0.75, 0.5),
         ]  # fmt: skip
 
 
