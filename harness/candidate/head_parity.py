@@ -150,7 +150,9 @@ def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float
             bias = named.get(f"{name.removesuffix('.weight')}.bias") if said.bias else None
             if said.bias and bias is None:
                 raise refused(f"readout.projections, {name}", "no bias in its files", "a bias")
-            # Another epsilon is no part of a manifest: where the model has one, its numbers tell.
-            return LayerNorm(named[name], bias, LAYER_NORM_EPSILON) if norm else Dense(named[name], bias, said.activation)
+            if norm:
+                # Another epsilon is no part of a manifest: where the model has one, its numbers tell.
+                return LayerNorm(named[name], bias, LAYER_NORM_EPSILON)
+            return Dense(named[name], bias, said.activation)
     where = f"readout.projections, {said.kind} to {said.width_out}"
     raise refused(where, "no such weight in its files", f"a weight of shape {list(wanted)}")
