@@ -102,9 +102,9 @@ def large(n: int, classes: int) -> None:
             sides = [
                 RankMean(tuple(WeightedRank(x, y, kind) for x, y in zip(each.T, truth.T, strict=True)))
                 for each in scores
-            ]  # type: ignore[arg-type]
+            ]
         else:
-            name, sides = kind, [WeightedRank(each, graded, kind) for each in said]  # type: ignore[arg-type]
+            name, sides = kind, [WeightedRank(each, graded, kind) for each in said]
         pair = Paired(*sides)
         asked = [Grouped(each, np.arange(n)) for each in (*sides, pair)]
         values = clock(pair.value)

@@ -73,6 +73,6 @@ class TestWhatItSays:
     @pytest.mark.parametrize("kind", CODES)
     def test_it_goes_from_process_to_process(self, kind: type[HarnessError], travel: object) -> None:
         """A worker's refusal arrives as the same kind with the same words."""
-        arrived = travel(refusal(kind))  # type: ignore[operator]
+        arrived = travel(refusal(kind))
         assert type(arrived) is kind
         assert arrived.as_record() == refusal(kind).as_record()

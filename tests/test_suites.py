@@ -60,6 +60,11 @@ def copied(suite: str, root: Path) -> None:
             shutil.copy(HERE / suite / side / name, root / "releases" / side / name)
 
 
+def written(value: float) -> str:
+    """As the suites' pages write it: `.661`, `1.45`."""
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}".removeprefix("0")
+
+
 @pytest.mark.parametrize("suite", HELD)
 class TestDecision:
     def test_a_change_is_decided_as_the_readme_says(self, suite: str, project: Path) -> None:
@@ -78,6 +83,18 @@ class TestDecision:
         assert rules["headline"].value == pytest.approx(held.candidate, abs=1e-6)
         assert rules["headline"].mde is not None and rules["headline"].margin is not None
         assert rules["headline"].mde <= rules["headline"].margin
+
+    def test_the_readmes_say_so(self, suite: str) -> None:
+        """The suite's own: the decision, a rule that made it, the primary metric of both sides. The project's: whether
+        it passes.
+        """
+        held, told = HELD[suite], (SUITES / suite / "README.md").read_text(encoding="utf-8")
+        assert f"**{held.outcome}**" in told
+        assert all(f"`{rule}`" in told for rule in held.failing[:1])
+        assert written(held.parent) in told and written(held.candidate) in told
+        lines = (SUITES.parent / "README.md").read_text(encoding="utf-8").splitlines()
+        [row] = [line for line in lines if line.startswith(f"| [{suite}]")]
+        assert row.split("|")[4].split()[0] == held.outcome
 
     def test_freezing_it_again_gives_the_committed_lock(self, suite: str, project: Path) -> None:
         copied(suite, project)

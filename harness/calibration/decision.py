@@ -28,10 +28,10 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
 
 def capacity_threshold(scores: Floats, capacity: float) -> float:
     """The lowest score from which at most a share `capacity` of scores [n] is taken, never cutting a tied group."""
-    if not 0 <= capacity <= 1 or not len(scores):
+    if not 0 < capacity <= 1 or not len(scores):
         raise Misconfigured(
-            "capacity", found=f"{capacity} of {len(scores)} scores", expected="a share from 0 to 1 of some scores",
-            mend="Say which share can be worked on.",
+            "capacity", found=f"{capacity} of {len(scores)} scores",
+            expected="a share above 0, at most 1, of some scores", mend="Say which share can be worked on.",
         )  # fmt: skip
     values, counts = np.unique(scores, return_counts=True)
     taken = np.cumsum(counts[::-1])[::-1]
@@ -128,6 +128,10 @@ def abstain_for_coverage(sure: Floats, losses: Floats, coverage: float) -> Abste
 
 def abstain_for_risk(sure: Floats, losses: Floats, risk: float) -> Abstention:
     """The bar under which the most is answered with no more risk than this. Raises Misconfigured where none is."""
+    if not 0 <= risk <= 1:
+        raise Misconfigured(
+            "risk", found=f"{risk}", expected="a share from 0 to 1", mend="Say how many of the answered may be wrong.",
+        )  # fmt: skip
     curve = risk_coverage(sure, losses)
     within = np.flatnonzero(curve.risk <= risk)
     if not len(within):

@@ -109,7 +109,8 @@ def fit_temperature(logits: Floats, gold: Ints) -> Temperature:
     """
     from scipy.optimize import minimize_scalar
 
-    _refuse_unfit(logits, gold, logits.shape[1])
+    refuse_unfit(logits, gold, logits.shape[1])
+    refuse_flat(logits)
 
     def loss(log_t: float) -> float:
         return _nll(logits / np.exp(log_t), gold)
@@ -124,44 +125,12 @@ def fit_temperature(logits: Floats, gold: Ints) -> Temperature:
     return Temperature(float(np.exp(found.x)))
 
 
-def fit_vector(logits: Floats, gold: Ints) -> Scaling:
-    """A scale and a shift for each class. Raises Misconfigured where classes can be told apart without an error."""
-    k = logits.shape[1]
-    _refuse_unfit(logits, gold, k)
-
-    def objective(x: Floats) -> tuple[float, Floats]:
-        error = _residual(logits * x[:k] + x[k:], gold)
-        return _nll(logits * x[:k] + x[k:], gold), np.concatenate([(error * logits).sum(axis=0), error.sum(axis=0)])
-
-    x = _minimised("vector scaling", objective, np.concatenate([np.ones(k), np.zeros(k)]))
-    return Scaling(np.diag(x[:k]), _centred(x[k:]))
-
-
-def fit_matrix(logits: Floats, gold: Ints) -> Scaling:
-    """A linear map of the logits. Raises Misconfigured as `fit_vector`, and for fewer cases than numbers to find."""
-    k = logits.shape[1]
-    _refuse_unfit(logits, gold, k)
-    if len(logits) < k * (k + 1):
-        raise Misconfigured(
-            "matrix scaling", found=f"{len(logits)} cases for {k * (k + 1)} numbers", expected="more cases than that",
-            mend="Fit vector scaling, or a temperature.",
-        )  # fmt: skip
-
-    def objective(x: Floats) -> tuple[float, Floats]:
-        weights, bias = x[: k * k].reshape(k, k), x[k * k :]
-        error = _residual(logits @ weights + bias, gold)
-        return _nll(logits @ weights + bias, gold), np.concatenate([(logits.T @ error).ravel(), error.sum(axis=0)])
-
-    x = _minimised("matrix scaling", objective, np.concatenate([np.eye(k).ravel(), np.zeros(k)]))
-    return Scaling(x[: k * k].reshape(k, k), _centred(x[k * k :]))
-
-
 def fit_platt(scores: Floats, gold: Ints) -> Platt:
     """Slope and intercept on scores [n] of gold 0 or 1 [n], held against Platt's targets, which are short of 0 and 1.
 
     Raises Misconfigured for a slope that is not above 0: the score is turned the wrong way round, or says nothing.
     """
-    _refuse_unfit(scores, gold, 2)
+    refuse_unfit(scores, gold, 2)
     positive = gold == 1
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     target = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
@@ -177,11 +146,7 @@ def fit_platt(scores: Floats, gold: Ints) -> Platt:
 
     slope, intercept = _minimised("Platt scaling", objective, np.array([1.0, 0.0]))
     if slope <= 0:
-        raise Misconfigured(
-            "Platt scaling", found=f"the slope {slope / spread:.4g}",
-            expected="one above 0: what scores higher is likelier",
-            mend="Turn the score round: record a distance as its negative, and see which label is 1.",
-        )  # fmt: skip
+        raise _turned("Platt scaling", f"the slope {slope / spread:.4g}")
     return Platt(float(slope / spread), float(intercept - slope * centre / spread))
 
 
@@ -189,7 +154,12 @@ def fit_beta(chances: Floats, gold: Ints) -> Beta:
     """a, b and c on probabilities [n] of gold 0 or 1 [n]. Raises Misconfigured where either class is lacking."""
     from scipy.optimize import minimize
 
-    _refuse_unfit(chances, gold, 2)
+    refuse_unfit(chances, gold, 2)
+    if separated(chances, gold):
+        raise Misconfigured(
+            "beta calibration", found="a loss that falls for ever: a cut tells what is gold from what is not",
+            expected="cases of which some are wrong", mend="Fit platt, whose targets are short of 0 and 1.",
+        )  # fmt: skip
     parts = _log_odds_parts(chances)
 
     def objective(x: Floats) -> tuple[float, Floats]:
@@ -201,22 +171,27 @@ def fit_beta(chances: Floats, gold: Ints) -> Beta:
         objective, np.array([1.0, 1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0, None), (0, None), (None, None)],
         options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 10_000},
     )  # fmt: skip
-    return Beta(*(float(each) for each in found.x))
+    a, b, c = (float(each) for each in found.x)
+    if not a + b:
+        raise _turned("beta calibration", "a and b of 0, whatever the score")
+    return Beta(a, b, c)
 
 
 def fit_isotonic(scores: Floats, gold: Ints) -> Steps:
     """The rising steps nearest to gold 0 or 1 [n] in squared error; tied scores [n] are one point, with their mean."""
     from sklearn.isotonic import IsotonicRegression
 
-    _refuse_unfit(scores, gold, 2)
+    refuse_unfit(scores, gold, 2)
     found = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(scores, gold)
     at, values = np.asarray(found.X_thresholds_, float), np.asarray(found.y_thresholds_, float)
+    if not np.ptp(values):
+        raise _turned("isotonic regression", f"one step, {values[0]:.4g}, whatever the score")
     return Steps(at, values, int(np.isin(found.predict(scores), (0.0, 1.0)).sum()))
 
 
 def fit_histogram(scores: Floats, gold: Ints, bins: int = 10) -> Steps:
     """The share of gold 1 in bins of equal mass, never cut inside a tied group. Source: Zadrozny and Elkan, 2001."""
-    _refuse_unfit(scores, gold, 2)
+    refuse_unfit(scores, gold, 2)
     edges = mass_edges(scores, bins)
     place = np.searchsorted(edges, scores, side="left")
     counts = np.bincount(place, minlength=len(edges) + 1)
@@ -250,21 +225,22 @@ def _nll(logits: Floats, gold: Ints) -> float:
     return float((total - logits[np.arange(len(gold)), gold]).sum())
 
 
-def _residual(logits: Floats, gold: Ints) -> Floats:
-    error = softmax(logits)
-    error[np.arange(len(gold)), gold] -= 1
-    return error
-
-
 def _log_odds_parts(chances: Floats) -> Floats:
     """ln p and -ln(1 - p) [n, 2]; of 0 and 1 what the nearest floats give."""
     inside = np.clip(chances, 1e-300, 1 - 2.0**-53)
     return np.stack([np.log(inside), -np.log1p(-inside)], axis=1)
 
 
-def _centred(bias: Floats) -> Floats:
-    """What is added to every class alike changes nothing: the one with mean 0 is told."""
-    return np.asarray(bias - bias.mean())
+def separated(scores: Floats, gold: Ints) -> bool:
+    """Whether a cut through scores [n] tells gold 1 [n] from 0, but for ties on the cut itself."""
+    return bool(scores[gold == 1].min() >= scores[gold == 0].max())
+
+
+def _turned(what: str, found: str) -> Misconfigured:
+    return Misconfigured(
+        what, found=found, expected="a map that rises: what scores higher is likelier",
+        mend="Turn the score round: record a distance as its negative, and see which label is 1.",
+    )  # fmt: skip
 
 
 def _minimised(what: str, objective: Objective, start: Floats) -> Floats:
@@ -281,18 +257,38 @@ def _minimised(what: str, objective: Objective, start: Floats) -> Floats:
     return np.asarray(found.x)
 
 
-def _refuse_unfit(scores: Floats, gold: Ints, classes: int) -> None:
-    """Raises Misconfigured without cases, for scores that aren't finite, and for two classes of which one lacks."""
+def refuse_unfit(scores: Floats, gold: Ints, classes: int) -> None:
+    """Raises Misconfigured without cases, for scores that aren't finite, and of one score [n] for one class alone and
+    for scores that are all equal.
+    """
+    single = scores.ndim == 1
     if (
         not len(gold)
         or np.isnan(scores).any()
         or (scores == np.inf).any()
-        or (scores.ndim == 1 and not np.isfinite(scores).all())
-        or (classes == 2 and scores.ndim == 1 and len(np.unique(gold)) < 2)
+        or (single and not np.isfinite(scores).all())
+        or (classes == 2 and single and len(np.unique(gold)) < 2)
     ):
         raise Misconfigured(
             "calibration cases",
             found=f"{len(gold)} cases, {len(np.unique(gold))} of the classes, "
             f"{int((~np.isfinite(scores)).sum())} scores that are not finite",
             expected="finite scores of cases of both kinds", mend="Look at the cases of the calibration role.",
+        )  # fmt: skip
+    if single and not np.ptp(scores):
+        raise Misconfigured(
+            "calibration cases", found=f"one score, {scores[0]:g}, of all {len(gold)}",
+            expected="scores that differ: one that does not says nothing of a case",
+            mend="Look at what the release gives the cases of the calibration role.",
+        )  # fmt: skip
+
+
+def refuse_flat(logits: Floats) -> None:
+    """Raises Misconfigured for logits [n, k] that are the same in every case, or that put no class before another."""
+    said = np.where(np.isfinite(logits), logits - logits.max(axis=1, keepdims=True), -np.inf)
+    if (said == said[0]).all() or not (said < 0)[np.isfinite(said)].any():
+        raise Misconfigured(
+            "calibration cases", found=f"the same scores of the classes in all {len(logits)}",
+            expected="scores that differ: others say nothing of a case",
+            mend="Look at what the release gives the cases of the calibration role.",
         )  # fmt: skip

@@ -1,23 +1,24 @@
 """A fitted calibrator as it is kept beside a release: what it is, on what it was fitted, and under which scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Annotated, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from harness.calibration import fit
+from harness.calibration import fit, scaling
 from harness.calibration.fit import Beta, Calibration, Platt, Scaling, Steps, Temperature
 from harness.errors import Misconfigured
+from harness.file.sealed import Sealed, require_sealed
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 ScoreType: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"]
 """What a score is; a gap is how far an answer's is above that of there being none."""
-Of: TypeAlias = Literal["labels", "choices", "relevance", "answerability"]
+Of: TypeAlias = Literal["labels", "choices", "pairs", "relevance", "answerability"]
 Family: TypeAlias = Literal["temperature", "vector", "matrix", "platt", "isotonic", "beta", "histogram"]
 Fit: TypeAlias = Callable[[Floats, Ints], Calibration]
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
@@ -86,12 +87,13 @@ class Point(BaseModel):
     high: float
 
 
-class CalibratorRecord(BaseModel):
+class CalibratorRecord(Sealed):
     """`of`: whose chance it gives. `maps`: one for all labels together, or one a label, in the order of `labels`.
     `fitted_under`: the key of the raw scores, `release` what they were called. `corpus`: digest of the documents, where
     what is asked depends on what is among them. `valid_for`: what it says nothing beyond. `aggregation`: of windows or
     members, behind which the scores stand. `curve`: of one map of a score,
-    from `curve_draws` draws that allow a fit.
+    from `curve_draws` draws that allow a fit. `reported`: what one should know of the fit.
+    `own_digest`: of all the rest, so that a changed number is seen.
     """
 
     model_config = Strict
@@ -108,8 +110,9 @@ class CalibratorRecord(BaseModel):
     corpus: Digest | None = None
     fitted_on: FittedOn
     valid_for: str | None = None
-    curve: list[Point] = []
+    curve: list[Point] = Field(default_factory=list)
     curve_draws: int = 0
+    reported: list[str] = Field(default_factory=list)
     aggregation: Literal["none", "windows", "stages", "members"] = "none"
     software: dict[str, str]
     dtype: Literal["float64"] = "float64"
@@ -126,16 +129,31 @@ class CalibratorRecord(BaseModel):
         return self
 
 
-def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibration]:
+def read_calibrator(subject: str, text: str | bytes) -> CalibratorRecord:
+    """Raises Misconfigured for a text that is no calibrator, Tampered for one that was changed since it was fitted."""
+    mend = "Fit it again with `harness calibrate`; its numbers are never written by hand."
+    require_sealed(subject, text, mend)
+    try:
+        return CalibratorRecord.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Misconfigured(
+            subject, found=": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]])),
+            expected="a calibrator as `harness calibrate` saves it", mend="Fit it again.",
+        ) from error  # fmt: skip
+
+
+def fitted(family: Family, scores: Floats, gold: Ints | Floats, labels: Sequence[str] = ()) -> list[Calibration]:
     """One map for classes that exclude one another (gold [n] holds columns), else one a column (gold [n, k], 0 or 1).
 
-    Scores [n, k] are logits, or for beta probabilities. Raises Misconfigured as the fits do, naming the column.
+    Scores [n, k] are logits, or for beta probabilities. Raises Misconfigured as the fits do, naming
+    the label where `labels` [k] are given.
     """
     if family in TOGETHER:
         by_family: dict[str, Fit] = {
             "temperature": fit.fit_temperature,
-            "vector": fit.fit_vector,
-            "matrix": fit.fit_matrix,
+            "vector": scaling.fit_vector,
+            "matrix": scaling.fit_matrix,
         }
         return [by_family[family](scores, gold.astype(np.int64))]
     single: dict[str, Fit] = {
@@ -144,7 +162,32 @@ def fitted(family: Family, scores: Floats, gold: Ints | Floats) -> list[Calibrat
         "beta": fit.fit_beta,
         "histogram": fit.fit_histogram,
     }
-    return [single[family](each, held.astype(np.int64)) for each, held in zip(scores.T, gold.T, strict=True)]
+    found = []
+    for column, (each, held) in enumerate(zip(scores.T, gold.T, strict=True)):
+        try:
+            found.append(single[family](each, held.astype(np.int64)))
+        except Misconfigured as refusal:
+            if len(labels) < 2:
+                raise
+            raise Misconfigured(
+                f"{refusal.subject} of label {labels[column]!r}", found=refusal.found, expected=refusal.expected,
+                mend=refusal.mend,
+            ) from refusal  # fmt: skip
+    return found
+
+
+def worth_telling(family: Family, labels: Sequence[str], scores: Floats, gold: Ints) -> list[str]:
+    """What the cases did not decide by themselves: scores [n, k] of which a cut tells gold [n, k] from the rest."""
+    if family != "platt":
+        return []
+    apart = [name for name, *of in zip(labels, scores.T, gold.T, strict=True) if fit.separated(*of)]
+    if not apart:
+        return []
+    shown = ", ".join(apart[:5]) + (", …" if len(apart) > 5 else "")
+    return [
+        f"A cut tells {shown} from the rest on all {len(gold)} rows: how steep its map is follows from Platt's prior, "
+        "not from the cases."
+    ]
 
 
 def inputs(scores: Floats, kind: ScoreType, family: Family) -> Floats:

@@ -23,6 +23,9 @@ Result = TypeVar("Result")
 BATCHES = "1"
 """Version of how texts are padded and put together: raised when the same model gives other bits by it."""
 
+# A feature beside the tokenizer's: of a window, 1 where a row is to be kept; every other token is another window's.
+OWNED = "owned_positions"
+
 MULTIPLE = 8
 # Below sixteen rows of tokens, matrix products take another path with other rounding.
 NARROWEST = 16
@@ -39,7 +42,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Windows:
-    """Where the windows of a text lie. Shapes: spans [w, 2] over its own tokens, end exclusive.
+    """Where the windows of a text lie. Shapes: spans [w, 2] over its own tokens, characters [w, 2] over its characters,
+    ends exclusive.
 
     `head` and `tail`: tokens before and behind them that every window has. `uncovered`: characters of the text that
     aren't blank and stand in no token. `words`: that of each of its own tokens, where the text came in words.
@@ -48,6 +52,7 @@ class Windows:
     head: int
     tail: int
     spans: NDArray[np.int64]
+    characters: NDArray[np.int64]
     uncovered: int
     words: NDArray[np.int64] | None = None
 

@@ -19,7 +19,7 @@ from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
 from harness.candidate.window import lay_out, parts, room_for_windows
 from harness.errors import Misconfigured
-from harness.readout.probability import log_softmax
+from harness.readout.probability import log_softmax, sigmoid_mean_logits, softmax_mean_logits
 from harness.readout.projection import activate
 from harness.release.manifest import Score, Tower
 from harness.release.open import Release
@@ -27,6 +27,8 @@ from harness.rows.windows import best
 
 # Activations by which a larger raw number is never a smaller score.
 RISING = ("identity", "tanh", "relu", "sigmoid", "softplus", "elu", "leaky-relu")
+# From the raw numbers of windows to those that have the mean of their probabilities.
+MEAN_PROBABILITIES = {"sigmoid": sigmoid_mean_logits, "softmax": softmax_mean_logits}
 
 
 class Pair(NamedTuple):
@@ -116,8 +118,8 @@ class PairEncoder:
         return parts(tokens)
 
     def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
-        """[1, l]: the numbers of the window that ranks a pair highest, the earliest of equals, or the mean of all. What
-        isn't finite in any of them stays so.
+        """[1, l]: the numbers of the window that ranks a pair highest, the earliest of equals, or the mean of all, or
+        those of which the probabilities are the mean of all. What isn't finite in any of them stays so.
         """
         if len(pieces) == 1 or self.window is None:
             return pieces[0]
@@ -127,6 +129,8 @@ class PairEncoder:
             return Piece(every[bad[:1]])
         if self.window.aggregation == "best":
             return Piece(every[best(self._telling(every)), None])
+        if self.window.aggregation == "mean-of-probabilities":
+            return Piece(MEAN_PROBABILITIES[self._score.activation](every)[None].astype(np.float32))
         return Piece(every.mean(axis=0, dtype=np.float64, keepdims=True).astype(np.float32))
 
     def _telling(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:

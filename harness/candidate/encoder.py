@@ -18,6 +18,8 @@ from harness.candidate.batch import Tokens, Tried, batched, in_portions
 from harness.candidate.passes import Pass, Spent, shared_out, tell
 from harness.candidate.runtime import said, threads, wait_for_device
 from harness.candidate.side import Features, Keys, Piece, Side, SideEncoder
+from harness.candidate.window import InWindows
+from harness.release.manifest import Window
 
 Text = TypeVar("Text", bound=Hashable)
 # Characters that are tokenised at a time: of what is cut away, each costs a hundred bytes until it is.
@@ -37,6 +39,8 @@ class Reads(Protocol[Text_contra]):
     """What is asked of an encoder of single texts, or of texts that are read together."""
 
     keys: Keys
+    window: Window | None
+    """How a longer text is read; None where it is cut."""
     batch_tokens: int | None
     """Padded tokens that a batch may have at most; None for as many as any."""
 
@@ -79,17 +83,38 @@ class Reads(Protocol[Text_contra]):
 
 
 @dataclass(frozen=True, slots=True)
+class Several:
+    """Sparse vectors of which a text may have several. Shapes: texts [n + 1], from where on each text's vectors stand
+    among all; vectors [v + 1], from where on each vector's weights do.
+    """
+
+    texts: NDArray[np.int64]
+    vectors: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece]) -> "Several | None":
+        """None where each has one."""
+        if all(piece.counts is None for piece in pieces):
+            return None
+        counts = [np.array([len(each.values)]) if each.counts is None else each.counts for each in pieces]
+        return cls(
+            np.cumsum([0, *map(len, counts)], dtype=np.int64), np.cumsum([0, *np.concatenate(counts)], dtype=np.int64)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """What an encoder made of n texts, in their order.
 
     Shapes: values [sum of rows, d] float32 with offsets [n + 1], one row a text for single vectors, of which a text
-    has several where the best of its windows counts; indices [sum of rows] where the vectors are sparse. A text that
-    failed has a row of NaN, or none where a text may have any number. `input_digests` [n], SHA-256 of the rendered
+    has several where the best of its windows counts; indices [sum of rows] where the vectors are sparse, a row being a
+    weight, and `several` where a text may have more than one such vector. A text that failed has a row of NaN, or none
+    where a text may have any number. `input_digests` [n], SHA-256 of the rendered
     text; `items` [n], digest of what the model reads of it; tokens_kept and tokens_lost [n], special tokens included,
     lost by truncation. `failed`: position to reason.
     A vector that isn't finite is left as the model gave it. `shares_kept` and `shares_lost` [n, p]: tokens of each of
     the p texts that are read together, without special ones; None where each is read by itself. `uncovered` [n]:
-    characters that no window shows.
+    characters that no window shows; `in_windows`: those texts that have several, None where none has.
     """
 
     values: NDArray[np.float32]
@@ -103,6 +128,8 @@ class Encoded:
     uncovered: NDArray[np.int64]
     shares_kept: NDArray[np.int64] | None = None
     shares_lost: NDArray[np.int64] | None = None
+    several: Several | None = None
+    in_windows: InWindows | None = None
 
     @property
     def vectors(self) -> NDArray[np.float32]:
@@ -112,7 +139,11 @@ class Encoded:
     def piece(self, position: int) -> Piece:
         """What is kept of one text."""
         mine = slice(self.offsets[position], self.offsets[position + 1])
-        return Piece(self.values[mine], None if self.indices is None else self.indices[mine])
+        counts = None
+        if self.several is not None:
+            vectors = self.several.vectors[self.several.texts[position] : self.several.texts[position + 1] + 1]
+            counts = np.diff(vectors)
+        return Piece(self.values[mine], None if self.indices is None else self.indices[mine], counts)
 
 
 class Encoder:
@@ -334,7 +365,16 @@ def _encoded(
         uncovered[rows],
         None if shares is None else shares[0][rows],
         None if shares is None else shares[1][rows],
+        Several.of(every),
+        _in_windows(encoder, tokens, rows),
     )
+
+
+def _in_windows(encoder: Reads[Any], tokens: Tried[Tokens], rows: NDArray[np.int64]) -> InWindows | None:
+    if encoder.window is None:
+        return None
+    laid = {row: text.windows for row, text in tokens.results.items() if text.windows is not None}
+    return InWindows.of(encoder.window, {at: laid[row] for at, row in enumerate(rows.tolist()) if row in laid})
 
 
 def _joined(encoder: Reads[Any], tokens: Tokens, answers: Sequence[_Answer]) -> _Answer:

@@ -66,10 +66,12 @@ class Export(BaseModel):
 
 
 def record_path(folder: Path, side: str, backend: str) -> Path:
+    """Where the record of a side's graph lies: what it was proven against."""
     return folder / "export" / f"{side}.{backend}.json"
 
 
 def graph_path(folder: Path, side: str) -> Path:
+    """Where a side's graph lies."""
     return folder / "export" / f"{side}.onnx"
 
 
@@ -94,6 +96,7 @@ def read_record(file: Path) -> Export | None:
 
 
 def write_record(file: Path, record: Export) -> None:
+    """As canonical JSON, one line."""
     write_bytes(file, canonical_json(record.model_dump(by_alias=True)) + b"\n")
 
 
@@ -194,4 +197,5 @@ def _quantise(model: Any, file: Path) -> None:
 
 
 def as_arrays(features: dict[str, Any], names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """The features that a graph is given, by name, as NumPy has them."""
     return {name: features[name].cpu().numpy() for name in names}

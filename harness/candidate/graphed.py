@@ -114,7 +114,7 @@ def _rows(owner: Release, name: str, sides: Sequence[SideEncoder]) -> Graphed:
         ("batch", "width", "entry" if logits else "row"),
         MASK,
         FILLED if filled else None,
-        tuple(type(other).__name__ for other in side.modules[1:]),
+        tuple(type(other).__name__ for other in side.alone().modules[1:]),
         # The map to the vocabulary is part of what a sparse encoder reads out, and of the graph.
         digest({"rows": keys.rows, "vector": keys.vector}) if logits else keys.rows,
         tuple(sides),

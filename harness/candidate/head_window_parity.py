@@ -133,7 +133,9 @@ def _differences(release: Release, reference: _Reference, texts: Mapping[str, st
 def _difference(found: Floats, expected: Floats, meaning: Meaning, laid: Sequence[_Laid]) -> float:
     """Relative to the largest number of any window, for those of several may cancel out; of chances to the largest."""
     largest = np.abs(expected).max(initial=0)
-    if not meaning.score.probability or meaning.interaction.kind == "cross":
+    [tower] = meaning.towers.values()
+    raw = meaning.interaction.kind == "cross" and not _of_chances(tower.input.window)
+    if not meaning.score.probability or raw:
         largest = max(largest, *(np.abs(numbers).max() for one in laid for numbers in one.numbers))
     return relative_difference(np.append(found, largest), np.append(expected, largest))
 
@@ -152,7 +154,7 @@ def _samples(tower: Tower, meaning: Meaning, text: str) -> list[Sample]:
 
 
 def _of_cross(model: PairEncoder, meaning: Meaning) -> Callable[[Sequence[Sample]], Floats]:
-    """[1], what ranks a pair, before an activation that never turns two numbers round."""
+    """[1], what ranks a pair: before an activation that never turns two numbers round, unless its values are joined."""
 
     def give(samples: Sequence[Sample]) -> Floats:
         pairs = [Pair(str(each.first).removeprefix(model.prompt), str(each.second)) for each in samples]
@@ -164,8 +166,13 @@ def _of_cross(model: PairEncoder, meaning: Meaning) -> Callable[[Sequence[Sample
 def _ranks(meaning: Meaning, logits: Floats) -> Floats:
     """[w], of the numbers [w, n] of windows."""
     column = 0 if meaning.score.label is None else (meaning.output.labels or []).index(meaning.score.label)
-    rising = meaning.score.activation in RISING
-    return (logits if rising else activate(meaning.score.activation, logits))[:, column]
+    [tower] = meaning.towers.values()
+    plain = meaning.score.activation in RISING and not _of_chances(tower.input.window)
+    return (logits if plain else activate(meaning.score.activation, logits))[:, column]
+
+
+def _of_chances(window: Window | None) -> bool:
+    return window is not None and window.aggregation == "mean-of-probabilities"
 
 
 def _of_head(model: HeadModel, meaning: Meaning) -> Callable[[Sequence[Sample]], Floats]:
@@ -196,12 +203,14 @@ def _expected(meaning: Meaning, window: Window, laid: Sequence[_Laid]) -> NDArra
     numbers = np.array(laid[0].numbers)
     if meaning.interaction.kind != "cross":
         return _labels(meaning, window, numbers)
+    if _of_chances(window):
+        return np.asarray(_ranks(meaning, numbers).mean(keepdims=True))
     return _ranks(meaning, numbers).max(keepdims=True) if best else _ranks(meaning, numbers.mean(axis=0)[None])
 
 
 def _labels(meaning: Meaning, window: Window, numbers: Floats) -> Floats:
     """[n], of those of windows [w, n], which no temperature stands beside."""
-    chances = window.aggregation == "mean-of-probabilities"
+    chances = _of_chances(window)
     if not meaning.score.probability:
         return np.asarray(numbers.mean(axis=0))
     if meaning.score.activation == "sigmoid":

@@ -8,18 +8,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, Windows
+from harness.candidate.batch import OWNED, Tokens
 from harness.candidate.encoder import Encoder
 from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.reference import refused, token_ids
-from harness.candidate.side import FILLED, OWNED, SIDES, Features, Piece, Side, SideEncoder
-from harness.candidate.window import room_for_windows
+from harness.candidate.side import FILLED, SIDES, Features, Piece, Side, SideEncoder
+from harness.candidate.window import owning, room_for_windows
 from harness.errors import Misconfigured
 from harness.identity import Json
 from harness.release.manifest import Tower
 from harness.release.open import Release
 from harness.release.prompts import Prompts
-from harness.rows.windows import owners
 
 MAXSIM = {"maxsim": "sum", "meanmaxsim": "mean"}
 NO_ROW = "none of its rows counts"
@@ -70,15 +69,7 @@ class LateSide(SideEncoder):
 
     def parts(self, tokens: Tokens) -> list[Tokens]:
         """Each window keeps the rows of the tokens that it owns, and those of what stands around every one."""
-        found = super().parts(tokens)
-        if self.window is None or tokens.windows is None or len(found) == 1:
-            return found
-        windows = tokens.windows
-        owner = owners(windows.spans, int(windows.spans[-1, 1]), self.window.owner or "largest-context")
-        return [
-            replace(part, features={**part.features, OWNED: _owned(windows, owner, at)})
-            for at, part in enumerate(found)
-        ]
+        return super().parts(tokens) if self.window is None else owning(self.window, tokens, super().parts(tokens))
 
     def pieces(self, features: Features) -> list[Piece]:
         rows: NDArray[np.float32] = features["token_embeddings"].float().cpu().numpy()
@@ -92,11 +83,6 @@ class LateSide(SideEncoder):
 
     def fault(self, piece: Piece) -> str | None:
         return None if len(piece.values) else NO_ROW
-
-
-def _owned(windows: Windows, owner: NDArray[np.int64], at: int) -> list[int]:
-    start, end = windows.spans[at].tolist()
-    return [*[1] * windows.head, *(owner[start:end] == at).astype(int).tolist(), *[1] * windows.tail]
 
 
 class LateEncoder(Encoder):

@@ -55,7 +55,7 @@ def load_to_run(release: Release, prompts: Prompts) -> Encoder:
     def wake() -> None:
         real = load_proven(release, prompts)
         for side, own in found.sides.items():
-            own.modules, own.widest, own.wake = real.sides[side].modules, real.sides[side].widest, None
+            own.waken(real.sides[side])
 
     for own in found.sides.values():
         own.wake = wake

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from harness.candidate.batch import BATCHES
 from harness.candidate.export import graphs
@@ -14,6 +14,7 @@ from harness.identity import Json, digest
 from harness.release.field import sides_of
 from harness.release.item import item_keys
 from harness.release.manifest import Meaning
+from harness.release.manifest import Side as AnySide
 from harness.release.open import Release
 
 # Columns of a model that has no table of positions.
@@ -48,18 +49,18 @@ def positions(config: Any) -> int:
     return getattr(config, "max_position_embeddings", None) or UNBOUNDED
 
 
-def keys(release: Release, side: Side | Literal["pair", "text"], prompt: str) -> Keys:
+def keys(release: Release, side: AnySide, prompt: str) -> Keys:
     """What a side's tokens, rows and vectors depend on, what computes them included."""
     return keys_on(runs_on(_reader(release, side)), release.manifest.meaning, side, prompt)
 
 
-def pass_key(release: Release, side: Side | Literal["pair", "text"]) -> str:
+def pass_key(release: Release, side: AnySide) -> str:
     """What a live release's forward pass over a side's tokens depends on: the `rows` of its loaded encoder's keys."""
     found = keys(release, side, "")
     return found.vector if release.definition.interaction in WHOLE_PASS else found.rows
 
 
-def _reader(release: Release, side: Side | Literal["pair", "text"]) -> Release:
+def _reader(release: Release, side: AnySide) -> Release:
     """Whose model reads a side: of a pair the member's."""
     return release.encoder_of(side) if side == "query" or side == "document" else release
 
@@ -73,7 +74,7 @@ def runs_on(release: Release) -> Mapping[str, Json]:
     return {**found, **apart}
 
 
-def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: str, prompt: str) -> Keys:
+def keys_on(runtime: Mapping[str, Json], meaning: Meaning, side: AnySide, prompt: str) -> Keys:
     """`keys` of a meaning on what computed it then."""
     found, readout = item_keys(meaning, side), sides_of(meaning)[side].readout
     # The first module of a sparse encoder gives logits: its head is a part of it.

@@ -91,6 +91,7 @@ def tensors_in(
 
 
 def refused(field: str, found: str, expected: str) -> NotAdmitted:
+    """A manifest that says what this model folder does not have."""
     return NotAdmitted(
         f"manifest, {field}", found=found, expected=expected, mend="Describe the model folder again, as it is now."
     )

@@ -33,6 +33,7 @@ def runtime(backend: str | None = None) -> Mapping[str, Json]:
 
 
 def device() -> Literal["cpu", "cuda"]:
+    """CUDA where there is one. Loads torch."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, width_of
+from harness.candidate.batch import OWNED, Tokens, width_of
 from harness.candidate.runtime import said
 from harness.candidate.window import lay_out, parts
 from harness.errors import Stopped
@@ -28,8 +28,6 @@ SIDES: tuple[Side, ...] = ("query", "document")
 Features: TypeAlias = dict[str, Any]
 # The library's name for the tokens that fill up a query, 1 where one stands.
 FILLED = "query_expansion_positions"
-# Of a window, 1 where a row is to be kept: every other token is another window's.
-OWNED = "owned_positions"
 # What the tokenizer pads not, and what it is of a text that does not say it.
 BESIDE = {FILLED: 0, OWNED: 1}
 
@@ -37,19 +35,22 @@ BESIDE = {FILLED: 0, OWNED: 1}
 @dataclass(frozen=True, slots=True)
 class Piece:
     """What is kept of one text. Shapes: values [l, d] float32, one row for a single vector; indices [l] of a sparse
-    vector, whose values are [l, 1], and else None.
+    vector, whose values are [l, 1], and else None. `counts` [k]: of several sparse vectors one behind another, how many
+    weights each has.
     """
 
     values: NDArray[np.float32]
     indices: NDArray[np.int32] | None = None
+    counts: NDArray[np.int64] | None = None
 
     def dense(self, width: int) -> NDArray[np.float32]:
-        """[l, width], a sparse vector as one row with its zeros."""
+        """[l, width], a sparse vector as one row with its zeros, several as one each."""
         if self.indices is None:
             return self.values
-        row = np.zeros((1, width), dtype=np.float32)
-        row[0, self.indices] = self.values[:, 0]
-        return row
+        counts = np.array([len(self.indices)]) if self.counts is None else self.counts
+        rows = np.zeros((len(counts), width), dtype=np.float32)
+        rows[np.repeat(np.arange(len(counts)), counts), self.indices] = self.values[:, 0]
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,10 @@ class SideEncoder(ABC):
         if window is not None:
             self.max_length = window.size
         go_without_advice(tokenizer)
+
+    def waken(self, real: "SideEncoder") -> None:
+        """Takes the modules of the same side, loaded with its weights."""
+        self.modules, self.widest, self.wake = real.modules, real.widest, None
 
     @property
     def layers(self) -> int | None:

@@ -27,23 +27,32 @@ ACTIVATIONS = {"log1p-relu": "relu", "log1p-log1p-relu": "log1p_relu"}
 
 class SparseSide(SideEncoder):
     """One side of a sparse encoder, whose first module's rows are logits. `keep`: how many weights, None for all; of a
-    text in windows those of what they are joined to, so of a window all are kept.
+    text in windows those of what they are joined to, so of a window all are kept, unless each is a vector of its own.
     """
 
     def __init__(self, *arguments: Any, keep: int | None, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._keep = keep
-        if self.window is not None and keep is not None:
+        if self._joins and keep is not None:
             self.keys = replace(self.keys, vector=digest({"vector": self.keys.vector, "without": keep}))
 
+    @property
+    def _joins(self) -> bool:
+        """Whether windows become one vector."""
+        return self.window is not None and self.window.aggregation != "best"
+
     def pieces(self, features: Features) -> list[Piece]:
-        keep = None if self.window is not None else self._keep
+        keep = None if self._joins else self._keep
         return [_piece(vector) for vector in _largest(features["sentence_embedding"], keep)]
 
     def join(self, tokens: Tokens, pieces: Sequence[Piece]) -> Piece:
-        """The largest weight that any window gives an entry, or the mean of all windows' weights."""
-        if self.window is None or (len(pieces) == 1 and self._keep is None):
+        """The largest weight that any window gives an entry, or the mean of all windows' weights; or the vectors of
+        all windows one behind another.
+        """
+        if len(pieces) == 1 and not (self._joins and self._keep is not None):
             return pieces[0]
+        if self.window is None or not self._joins:
+            return _behind_one_another(pieces)
         import torch
 
         vector = pieces[0].dense(self.width)
@@ -70,6 +79,14 @@ class SparseSide(SideEncoder):
             below = model.base_model(**{name: value.to(model.device) for name, value in given.items()})
         found: NDArray[np.float32] = below.last_hidden_state.float().cpu().numpy()
         return found
+
+
+def _behind_one_another(pieces: Sequence[Piece]) -> Piece:
+    indices = [piece.indices for piece in pieces if piece.indices is not None]
+    return Piece(
+        np.concatenate([piece.values for piece in pieces]), np.concatenate(indices),
+        np.array([len(piece.values) for piece in pieces], dtype=np.int64),
+    )  # fmt: skip
 
 
 def load_sparse(release: Release, prompts: Prompts) -> Encoder:

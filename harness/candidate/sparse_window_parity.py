@@ -1,13 +1,14 @@
 """Parity of sparse texts that are read in windows: are their weights joined from those of the windows as declared?
 
 Where the windows lie follows from the characters of the tokens and the manifest; the weights of each are computed from
-its own rows below the language model's head, and joined in float64.
+its own rows below the language model's head, and joined in float64, or held one by one where the best of them counts.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoder
 from harness.candidate.parity import SPECIAL, TOLERANCE, Parity, measured, unprovable
@@ -20,11 +21,11 @@ from harness.candidate.sparse_reference import sparse_recipe
 from harness.candidate.window_parity import NAME, laid_out
 from harness.errors import HarnessError
 from harness.readout.sparse import SparseRecipe, sparse_vector
-from harness.release.manifest import Manifest, Tower
+from harness.release.manifest import Manifest, Tower, Window
 from harness.release.prompts import prompt_of
 from harness.rows.mask import Floats, Masks
 
-JOINS = ("max", "mean")
+JOINS = ("max", "mean", "best")
 
 
 def sparse_window_parity(
@@ -59,11 +60,23 @@ def _differences(
             continue
         apart = _vectors(own, tower, side, text, by)
         several += len(apart) > 1
-        expected = apart.max(axis=0) if window.aggregation == "max" else apart.mean(axis=0)
-        found = encoded.piece(at).dense(own.width).ravel()
-        yield name, weight_difference(found, expected, by.keep, tolerance)
+        yield name, _difference(encoded.piece(at).dense(own.width), _joined(window, apart), by.keep, tolerance)
     if not several:
         raise refused("input.window", f"no text that is longer than {window.size} tokens", "one that is")
+
+
+def _joined(window: Window, apart: Floats) -> Floats:
+    """[1, v], or [k, v] where each of the windows' vectors [k, v] is kept."""
+    if window.aggregation == "best":
+        return apart
+    return np.asarray(apart.max(axis=0) if window.aggregation == "max" else apart.mean(axis=0))[None]
+
+
+def _difference(found: NDArray[np.float32], expected: Floats, keep: int | None, tolerance: float) -> float:
+    """The largest of all vectors [k, v]; infinite where they are not as many."""
+    if len(found) != len(expected):
+        return float("inf")
+    return max(weight_difference(*both, keep, tolerance) for both in zip(found, expected, strict=True))
 
 
 def _vectors(own: SparseSide, tower: Tower, side: Side, text: str, by: SparseRecipe) -> Floats:

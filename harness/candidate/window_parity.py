@@ -18,9 +18,9 @@ from harness.candidate.reference import recipe, refused
 from harness.candidate.side import SideEncoder
 from harness.errors import HarnessError
 from harness.readout.normalisation import l2
-from harness.readout.reference import Normalisation, Recipe, row_vectors
+from harness.readout.reference import Normalisation, Recipe, row_vectors, vector
 from harness.release.manifest import Manifest, Window
-from harness.rows.mask import Floats, counted
+from harness.rows.mask import Counting, Floats, Masks, counted
 from harness.rows.windows import Cut, cut, mean_vector
 
 NAME = "parity: windows"
@@ -127,6 +127,8 @@ def _vectors(read: _Windows, by: Recipe, window: Window) -> Floats:
     """[1, w], or of windows of which the best counts [k, w]."""
     if window.aggregation == "best":
         return np.array([computed(one, by) for one in read.given])
+    if window.aggregation == "rows":
+        return _pooled(read, by)[None]
     if window.normalise != "after":
         return mean_vector(np.array([computed(one, by) for one in read.given]), normalise="never")[None]
     plain = replace(by, normalisation=Normalisation("none", None, "none"), truncate_dim=None, renormalised=None)
@@ -134,9 +136,21 @@ def _vectors(read: _Windows, by: Recipe, window: Window) -> Floats:
     return l2(mean, by.normalisation.epsilon or 0.0)[None, : by.truncate_dim]
 
 
+def _pooled(read: _Windows, by: Recipe) -> Floats:
+    """[w], of the rows that `_masked` leaves of all windows, as of one text's."""
+    rows = np.concatenate([one.rows[counted(masks, by.counting)] for one, masks in _masked(read)])
+    every = Counting(special=True, prompt=True, expansion=None)
+    return vector(rows, Masks(np.ones(len(rows), dtype=np.bool_)), replace(by, counting=every))
+
+
 def _rows(read: _Windows, by: Recipe) -> Floats:
-    """[l, w], of every window those of the tokens that it owns and of what stands around them."""
-    found = []
+    """[l, w], of the rows that `_masked` leaves of all windows."""
+    some = [(one, masks) for one, masks in _masked(read) if counted(masks, by.counting).any()]
+    return np.concatenate([row_vectors(one.rows, masks, by) for one, masks in some])
+
+
+def _masked(read: _Windows) -> Iterator[tuple[Given, Masks]]:
+    """Every window with masks that leave it the rows of tokens that it owns and of what stands around them."""
     for at, one in enumerate(read.given):
         others = np.zeros(len(one.rows), dtype=np.bool_)
         if read.cut is not None:
@@ -144,7 +158,4 @@ def _rows(read: _Windows, by: Recipe) -> Floats:
             columns = np.flatnonzero(one.masks.attended)[read.head : read.head + end - start]
             others[columns[read.cut.owner[start:end] != at]] = True
         skipped = others if one.masks.skipped is None else one.masks.skipped | others
-        masks = replace(one.masks, skipped=skipped)
-        if counted(masks, by.counting).any():
-            found.append(row_vectors(one.rows, masks, by))
-    return np.concatenate(found)
+        yield one, replace(one.masks, skipped=skipped)

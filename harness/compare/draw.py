@@ -7,12 +7,16 @@ some of the suite's: in one draw its number of groups varies, as the ratio estim
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol, Self
 
 import numpy as np
+from scipy import sparse
 
 from harness.compare.group import CELLS, Additive, ByGroup, Floats
 
+DENSE = 8
+"""One in how many numbers must not be 0 for all of them to be multiplied."""
 DRAWN = 1 << 24
 """Drawn values held at once: 128 MB."""
 
@@ -73,15 +77,19 @@ class SignFlips:
 
 
 def over_draws(statistics: Sequence[ByGroup], draws: Draws) -> Floats:
-    """Every statistic in every draw: [k, draws]. One matrix product per block for all that add up."""
+    """Every statistic in every draw: [k, draws]. One matrix product per block for all that add up.
+
+    Counts of many classes are nearly all 0, and only what isn't is multiplied: columns lie on grids, so sums are exact
+    and the same bytes whichever numbers are left out.
+    """
     columns = _Columns()
     places = [columns.add(statistic.columns) if isinstance(statistic, Additive) else [] for statistic in statistics]
     matrix = columns.matrix(draws.n_groups)
     result = np.empty((len(statistics), draws.draws))
     done = 0
-    for block in draws.blocks(max(1, CELLS // max(matrix.shape))):
+    for block in draws.blocks(max(1, CELLS // max(draws.n_groups, *matrix.shape))):
         here = slice(done, done + len(block))
-        sums = (block @ matrix).T
+        sums = matrix @ block.T
         for row, statistic, place in zip(result, statistics, places, strict=True):
             if isinstance(statistic, Additive):
                 # One memory layout for `finish`, however many statistics share the block.
@@ -96,20 +104,29 @@ class _Columns:
     """Columns to be multiplied, each once: the metrics of one slice share the sizes of its groups."""
 
     def __init__(self) -> None:
+        # By digest: of many groups the columns themselves would be held twice.
         self._place: dict[bytes, int] = {}
         self._columns: list[Floats] = []
 
     def add(self, columns: Floats) -> list[int]:
         places = []
         for column in columns.T:
-            place = self._place.setdefault(column.tobytes(), len(self._columns))
+            digest = blake2b(column.tobytes(), digest_size=32).digest()
+            place = self._place.setdefault(digest, len(self._columns))
             if place == len(self._columns):
                 self._columns.append(column)
             places.append(place)
         return places
 
-    def matrix(self, n_groups: int) -> Floats:
-        return np.stack(self._columns, axis=1) if self._columns else np.empty((n_groups, 0))
+    def matrix(self, n_groups: int) -> "Floats | sparse.csr_array":
+        """[columns, g], each column a row; without its zeros where they are most of it."""
+        filled = [np.flatnonzero(column) for column in self._columns]
+        n_filled = sum(map(len, filled))
+        if n_filled * DENSE > n_groups * len(filled) or not filled:
+            return np.stack(self._columns) if self._columns else np.empty((0, n_groups))
+        values = np.concatenate([column[at] for column, at in zip(self._columns, filled, strict=True)])
+        ends = np.cumsum([0, *map(len, filled)])
+        return sparse.csr_array((values, np.concatenate(filled), ends), shape=(len(filled), n_groups))
 
 
 def _sizes(draws: int, rows: int) -> Iterator[int]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from harness.compare.group import Codes
+from harness.compare.group import Codes, Floats
 from harness.compare.interval import Interval, clopper_pearson, largest_share, no_spread
 from harness.compare.statistic import AnyStatistic, Paired, as_mean, expanded
 
@@ -84,7 +84,7 @@ def standard_error(statistic: AnyStatistic, groups: Codes) -> float:
         total, size = mean.by_group(groups, int(groups.max()) + 1).columns[by_group.present].T
         residual = total - total.sum() / size.sum() * size
         return float(np.sqrt(g / (g - 1) * (residual**2).sum()) / size.sum())
-    return jackknife_error(statistic, groups)
+    return _spread(by_group.leave_one_out())
 
 
 def jackknife_error(statistic: AnyStatistic, groups: Codes) -> float:
@@ -92,7 +92,10 @@ def jackknife_error(statistic: AnyStatistic, groups: Codes) -> float:
 
     Source: Tukey (1958).
     """
-    left_out = statistic.by_group(groups, int(groups.max()) + 1).leave_one_out()
+    return _spread(statistic.by_group(groups, int(groups.max()) + 1).leave_one_out())
+
+
+def _spread(left_out: Floats) -> float:
     g = len(left_out)
     if g < 2:
         return float("nan")

@@ -23,7 +23,8 @@ class WeightedForecast:
     """Forecasts x [n, k] and what came of them, y [n, k]: one sample of n · k, of which those of a case come together.
 
     `mass_ece`, `mass_mce`: x from 0 to 1, `parameter` bins of equal mass, none cut inside a tied group.
-    `calibration_slope`, `calibration_intercept`: x are log odds. `aurc`, `risk_at_coverage`: x is how sure, y the loss.
+    `calibration_slope`, `calibration_intercept`, and how far they are from 1 and 0: x are log odds. `aurc`,
+    `risk_at_coverage`: x is how sure, y the loss.
     """
 
     x: Floats
@@ -46,6 +47,11 @@ class WeightedForecast:
     def n_cases(self) -> int:
         return len(self.x)
 
+    @property
+    def folded(self) -> bool:
+        """Whether it is a distance from a right value, which draws on either side of that only make larger."""
+        return self.kind.endswith("_error")
+
     def value(self) -> float:
         return float(self.of(np.ones((1, self.n_cases)))[0])
 
@@ -64,7 +70,7 @@ class WeightedForecast:
         return type(self)(self.x[index], self.y[index], self.kind, self.parameter)
 
     def by_group(self, groups: Codes, n_groups: int) -> Expanded:
-        return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
+        return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups), self.folded)
 
     def differs(self, other: "WeightedForecast") -> Bools:
         return np.asarray(((self.x != other.x) | (self.y != other.y)).any(axis=1))
@@ -188,6 +194,8 @@ MEASURES: dict[ForecastKind, Measure] = {
     "mass_mce": mass_mce,
     "calibration_slope": lambda x, y, weights, _: logistic(x, y, weights),
     "calibration_intercept": lambda x, y, weights, _: shift(x, y, weights),
+    "calibration_slope_error": lambda x, y, weights, _: np.abs(logistic(x, y, weights) - 1),
+    "calibration_intercept_error": lambda x, y, weights, _: np.abs(shift(x, y, weights)),
     "aurc": aurc,
     "risk_at_coverage": risk_at_coverage,
 }

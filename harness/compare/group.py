@@ -5,7 +5,7 @@ on a grid of a power of two that is wide enough for their sums to be exact in fl
 no order: neither threads, nor the order of cases, nor the size of a block can change its bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -62,11 +62,15 @@ class Additive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expanded:
-    """What groups bring does not add up: each group's count is spread over its cases and `per_case` asked anew."""
+    """What groups bring does not add up: each group's count is spread over its cases and `per_case` asked anew.
+
+    `folded`: it is a distance from a right value, or a difference of two such.
+    """
 
     per_case: Callable[[Floats], Floats]
     groups: Codes
     present: Codes
+    folded: bool = False
 
     def of(self, counts: Floats) -> Floats:
         rows = max(1, CELLS // len(self.groups))
@@ -86,7 +90,7 @@ def mean_by_group(values: Floats, groups: Codes, n_groups: int, remark: str = ""
     """The mean of values [n] by group: a ratio of two sums."""
     present = groups_present(groups, len(values), n_groups)
     rows = np.stack([values, np.ones(len(values))], axis=1)
-    return Additive(on_grid(group_sums(rows, groups, n_groups), n_groups), ratio, present, remark)
+    return Additive(grid_sums(rows, groups, n_groups), ratio, present, remark)
 
 
 def on_grid(values: Floats, terms: int) -> Floats:
@@ -94,16 +98,40 @@ def on_grid(values: Floats, terms: int) -> Floats:
 
     Shapes: values [n, m]. The step is at most 2**-51 of the column's largest magnitude times `terms`.
     """
-    largest = np.abs(values).max(axis=0, initial=0.0)
+    largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))
     _, exponent = np.frexp(largest * terms)
     shift = np.minimum(52 - exponent, 1000)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(values, shift)), -shift), dtype=np.float64)
+    # By products, which are as exact as np.ldexp of each number, and many times as fast.
+    up, down = np.ldexp(1.0, shift), np.ldexp(1.0, -shift)
+    moved = values * up
+    return np.asarray(np.multiply(np.rint(moved, out=moved), down, out=moved), dtype=np.float64)
 
 
 def group_sums(rows: Floats, groups: Codes, n_groups: int) -> Floats:
     """Sums [g, m] of rows [n, m] by group, the same bytes in whatever order the cases stand."""
-    exact = on_grid(rows, len(rows))
-    return np.stack([np.bincount(groups, column, minlength=n_groups) for column in exact.T], axis=1)
+    return np.hstack(list(_sums(rows, groups, n_groups)))
+
+
+def grid_sums(rows: Floats, groups: Codes, n_groups: int) -> Floats:
+    """The same sums, such that any signed sum of them is exact too."""
+    found = np.empty((n_groups, rows.shape[1]))
+    at = 0
+    for sums in _sums(rows, groups, n_groups):
+        found[:, at : at + sums.shape[1]] = on_grid(sums, n_groups)
+        at += sums.shape[1]
+    return found
+
+
+def _sums(rows: Floats, groups: Codes, n_groups: int) -> Iterator[Floats]:
+    """So many columns at a time that what stands between rows and sums stays small."""
+    order = np.argsort(groups, kind="stable")
+    present, starts = np.unique(groups[order], return_index=True)
+    width = max(1, CELLS // max(len(rows), n_groups))
+    for at in range(0, rows.shape[1], width):
+        exact = on_grid(rows[:, at : at + width], len(rows))[order]
+        sums = np.zeros((n_groups, exact.shape[1]))
+        sums[present] = exact if len(present) == len(rows) else np.add.reduceat(exact, starts, axis=0)
+        yield sums + 0.0  # of a group of one case, too, a negative zero is none
 
 
 def groups_present(groups: Codes, n_cases: int, n_groups: int) -> Codes:

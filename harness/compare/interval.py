@@ -8,11 +8,12 @@ import numpy as np
 from scipy import special
 
 from harness.compare.draw import DRAWN, Resample, over_draws
-from harness.compare.group import Additive, ByGroup, Codes, Floats
+from harness.compare.group import Additive, ByGroup, Codes, Expanded, Floats
 from harness.compare.statistic import AnyStatistic, Grouped, as_mean
 
 Method: TypeAlias = Literal["bca", "percentile"]
 
+FOLDED = "a distance from a right value"
 BROUGHT = 1 << 25
 """Numbers that groups bring to statistics, held at once: 256 MB."""
 
@@ -160,7 +161,9 @@ def _from_draws(drawn: Floats, statistic: ByGroup, method: Method, level: float)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     name: str = method
     if method == "bca":
-        corrected = _bca_tails(tails, defined, observed, statistic.leave_one_out())
+        # The bias correction takes the fold for a bias, and would give an interval that holds next to nothing.
+        folded = isinstance(statistic, Expanded) and statistic.folded
+        corrected = FOLDED if folded else _bca_tails(tails, defined, observed, statistic.leave_one_out())
         if isinstance(corrected, str):
             name = f"percentile (BCa undefined: {corrected})"
         else:

@@ -123,16 +123,16 @@ class WeightedRank:
     def pseudo_values(self) -> Floats:
         """[n], the statistic and what each case does to it; their mean is the statistic. Computed once."""
         if self._pseudo is None:
-            object.__setattr__(self, "_pseudo", self.value() + self.influence())
-        return self._pseudo  # type: ignore[return-value]  # just set
+            found = self.value() + self.influence()
+            object.__setattr__(self, "_pseudo", found)
+            return found
+        return self._pseudo
 
     def take(self, index: Codes | Bools) -> "WeightedRank":
         return WeightedRank(self.x[index], self.y[index], self.kind)
 
     def by_group(self, groups: Codes, n_groups: int) -> Additive | Expanded:
-        if self.large and not np.isnan(self.value()):
-            return mean_by_group(self.pseudo_values(), groups, n_groups, FIRST_ORDER)
-        return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
+        return _by_group(self, groups, n_groups)
 
     def differs(self, other: "WeightedRank") -> Bools:
         return np.asarray(self.x != other.x)
@@ -185,8 +185,10 @@ class RankMean:
     def pseudo_values(self) -> Floats:
         """[n], the mean and what each case does to it. Computed once."""
         if self._pseudo is None:
-            object.__setattr__(self, "_pseudo", self.value() + self.influence())
-        return self._pseudo  # type: ignore[return-value]  # just set
+            found = self.value() + self.influence()
+            object.__setattr__(self, "_pseudo", found)
+            return found
+        return self._pseudo
 
     def of(self, weights: Floats) -> Floats:
         return _mean_of_defined([column.of(weights) for column in self.columns])
@@ -195,9 +197,7 @@ class RankMean:
         return RankMean(tuple(column.take(index) for column in self.columns))
 
     def by_group(self, groups: Codes, n_groups: int) -> Additive | Expanded:
-        if self.large and not np.isnan(self.value()):
-            return mean_by_group(self.pseudo_values(), groups, n_groups, FIRST_ORDER)
-        return Expanded(self.of, groups, groups_present(groups, self.n_cases, n_groups))
+        return _by_group(self, groups, n_groups)
 
     def differs(self, other: "RankMean") -> Bools:
         pairs = zip(self.columns, other.columns, strict=True)
@@ -207,6 +207,13 @@ class RankMean:
     def exchanged(self, other: "RankMean", mask: Bools) -> Floats:
         pairs = zip(self.columns, other.columns, strict=True)
         return _mean_of_defined([mine.exchanged(theirs, mask) for mine, theirs in pairs])  # type: ignore[arg-type]
+
+
+def _by_group(statistic: WeightedRank | RankMean, groups: Codes, n_groups: int) -> Additive | Expanded:
+    """Of very many cases, the expansion to first order where the statistic is defined; else the statistic itself."""
+    if statistic.large and not np.isnan(statistic.value()):
+        return mean_by_group(statistic.pseudo_values(), groups, n_groups, FIRST_ORDER)
+    return Expanded(statistic.of, groups, groups_present(groups, statistic.n_cases, n_groups))
 
 
 def _mean_of_defined(values: list[Floats]) -> Floats:

@@ -45,7 +45,7 @@ def worse_p(
     members: Sequence[Grouped], *, flips: SignFlips, higher_is_better: Sequence[bool], margin: float = 0.0
 ) -> Floats:
     """p [m] of a family under the same draws: `sign_flip` for means, `label_swap` for every other form; of rank
-    statistics of very many cases `sign_flip` of their pseudo-values.
+    statistics of very many cases `sign_flip` of their pseudo-values. Raises Misconfigured for what is no pair.
     """
     asked, margins = [], []
     for member, higher in zip(members, higher_is_better, strict=True):
@@ -65,11 +65,6 @@ def worse_p(
             asked.append(_swaps(member.statistic, member.groups, flips.n_groups, sign))
             margins.append(margin)
     return _share_as_bad(asked, margins, flips)
-
-
-def sign_exact(worse: int, better: int) -> float:
-    """One-sided p that as many of the changed groups got worse as did, were either way as likely."""
-    return float(special.bdtrc(worse - 1, worse + better, 0.5)) if worse > 0 else 1.0
 
 
 def mcnemar_exact(parent_only: int, candidate_only: int) -> float:

@@ -18,10 +18,9 @@ from harness.compare.group import (
     Codes,
     Expanded,
     Floats,
-    group_sums,
+    grid_sums,
     groups_present,
     mean_by_group,
-    on_grid,
     ratio,
     refuse_unusable,
 )
@@ -108,7 +107,7 @@ class Finish:
 
     def by_group(self, groups: Codes, n_groups: int) -> Additive:
         present = groups_present(groups, self.n_cases, n_groups)
-        return Additive(on_grid(group_sums(self.rows, groups, n_groups), n_groups), self.finish, present)
+        return Additive(grid_sums(self.rows, groups, n_groups), self.finish, present)
 
     def differs(self, other: "Finish") -> Bools:
         return np.asarray((self.rows != other.rows).any(axis=1))
@@ -168,7 +167,8 @@ class Paired:
         many = expanded(self)
         if many:
             return mean_by_group(many.values, groups, n_groups, FIRST_ORDER)
-        return Expanded(self.delta, groups, groups_present(groups, self.n_cases, n_groups))
+        folded = isinstance(self.candidate, WeightedForecast) and self.candidate.folded
+        return Expanded(self.delta, groups, groups_present(groups, self.n_cases, n_groups), folded)
 
     def differs(self) -> Bools:
         """[n], True where the two sides bring something different to the statistic."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import Tampered
+from harness.file.sealed import OWN, own_digest
 from harness.file.whole import alone, write_bytes
 from harness.identity import Json, canonical_json
 
 START = "0" * 64
-OWN = "own_digest"
 
 
 def read(path: Path) -> list[dict[str, Json]]:
@@ -34,7 +34,8 @@ def read(path: Path) -> list[dict[str, Json]]:
         try:
             entry = json.loads(line)
             chained = isinstance(entry, dict) and entry.get("previous") == previous
-            whole = not chained or _own_digest(entry) == entry.pop(OWN, _own_digest(entry))
+            # A line written elsewhere, or by an earlier version, may lack the digest of its own.
+            whole = not chained or own_digest(entry) == entry.pop(OWN, own_digest(entry))
         except (ValueError, RecursionError):
             chained, whole = False, False
         if not chained or not whole:
@@ -61,11 +62,6 @@ def append(path: Path, entry: Mapping[str, Json]) -> bool:
         lines = path.read_bytes().splitlines() if entries else []
         previous = hashlib.sha256(lines[-1]).hexdigest() if lines else START
         chained = {**entry, "previous": previous}
-        lines.append(canonical_json({**chained, OWN: _own_digest(chained)}))
+        lines.append(canonical_json({**chained, OWN: own_digest(chained)}))
         write_bytes(path, b"\n".join(lines) + b"\n")
         return True
-
-
-def _own_digest(line: Mapping[str, Json]) -> str:
-    """Of all that a line says but this digest. A line written elsewhere, or by an earlier version, may lack it."""
-    return hashlib.sha256(canonical_json({name: value for name, value in line.items() if name != OWN})).hexdigest()

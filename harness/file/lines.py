@@ -14,6 +14,15 @@ JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | dict[str, 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+OTHER_FILES = {
+    b"\x1f\x8b": ("a file that gzip has packed", "Unpack it with gunzip, and name the unpacked file."),
+    b"PK\x03\x04": ("a zip archive", "Unpack it, and name the file that was in it."),
+    b"PAR1": ("a Parquet file", 'Name it with the suffix .parquet, in a `source` with format = "table".'),
+    b"ARROW1": ("an Arrow file", 'Name it with the suffix .arrow, in a `source` with format = "table".'),
+    b"\xff\xfe": ("text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE."),
+    b"\xfe\xff": ("text in UTF-16", "Convert it: iconv -f UTF-16 -t UTF-8 FILE."),
+}
+"""What a file begins with that isn't UTF-8 text, and the mend."""
 LISTED = 3
 _BLANKS = re.compile("[ \t]+")
 
@@ -145,13 +154,22 @@ def _decoded(raw: bytes, path: Path, number: int) -> str:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
+        _refuse_other(raw, path, number)
         refuse(
             Place(path, number), f"byte {error.start + 1} of the line isn't UTF-8", "a UTF-8 file",
             "Convert the file to UTF-8.",
         )  # fmt: skip
     if "\0" in text:
+        _refuse_other(raw, path, number)
         refuse(Place(path, number), "a NUL character", "text without NUL", "Take it out; the file may be damaged.")
     return text
+
+
+def _refuse_other(raw: bytes, path: Path, number: int) -> None:
+    """Raises Misconfigured where a first line that is no text begins like a file of another kind."""
+    for magic, (found, mend) in OTHER_FILES.items():
+        if number == 1 and raw.startswith(magic):
+            refuse(path, found, "a UTF-8 text file", mend)
 
 
 def _object(pairs: list[tuple[str, JsonValue]]) -> JsonObject:

@@ -126,11 +126,15 @@ def _real(data: object, loc: Sequence[Key]) -> tuple[Key, ...]:
     """
     keys: list[Key] = []
     for key in loc:
-        inside = isinstance(data, dict) and key in data
-        if not inside and not (isinstance(data, list) and isinstance(key, int) and key < len(data)):
+        if isinstance(data, dict):
+            if key not in data:
+                continue
+            data = data[key]
+        elif isinstance(data, list) and isinstance(key, int) and key < len(data):
+            data = data[key]
+        else:
             continue
         keys.append(key)
-        data = data[key]  # type: ignore[index]  # one of the two shapes just seen
     return tuple(keys)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from harness.compare.draw import SignFlips
-from harness.compare.evidence import degenerate, mde
+from harness.compare.evidence import Degenerate, DeltaEvidence, degenerate, mde
 from harness.compare.family import benjamini_hochberg, holm
 from harness.compare.group import Floats
 from harness.compare.randomisation import worse_p
@@ -69,17 +69,16 @@ def conclude(results: Iterable[RuleResult]) -> Outcome:
 def name_findings(results: Iterable[RuleResult], subject: Subject) -> list[RuleResult]:
     """Every FAIL with the digest by which a waiver names it."""
     return [
-        replace(
-            result,
-            finding=digest(
-                {
-                    **subject.as_record(), "rule": result.id, "slice": result.slice, "metric": result.metric,
-                    "value": result.value, "delta": result.delta,
-                }
-            ),
-        ) if result.outcome is Outcome.FAIL else result
+        replace(result, finding=_finding(result, subject)) if result.outcome is Outcome.FAIL else result
         for result in results
-    ]  # fmt: skip
+    ]
+
+
+def _finding(result: RuleResult, subject: Subject) -> str:
+    return digest({
+        **subject.as_record(), "rule": result.id, "slice": result.slice, "metric": result.metric,
+        "value": result.value, "delta": result.delta,
+    })  # fmt: skip
 
 
 def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
@@ -97,29 +96,8 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
     low, high = cell.evidence.interval.low, cell.evidence.interval.high
     worse, better = (low, high) if higher else (-high, -low)
     seen = f"{_delta(cell)}, interval [{low:+.4f}, {high:+.4f}]"
-    if plain and plain.every_group_beyond:
-        return replace(
-            result, outcome=Outcome.FAIL, reason=f"{_delta(cell)} on every group: beyond the margin {margin:g}"
-        )
-    if plain and plain.largest_loss > margin:
-        why = (
-            f"{plain.reason}, too few to resample; up to {plain.changed_share:.1%} of groups may change, "
-            f"a loss of up to {plain.largest_loss:.4f}: more than the margin {margin:g}"
-        )
-        return replace(
-            result,
-            outcome=Outcome.UNDECIDED,
-            reason=why,
-            method=f"{cell.evidence.interval.method}; judged by clopper-pearson over changed groups",
-        )
     if plain:
-        why = f"{plain.reason}; a loss of at most {plain.largest_loss:.4f} is within the margin {margin:g}"
-        return replace(
-            result,
-            outcome=Outcome.PASS,
-            reason=why,
-            method=f"{cell.evidence.interval.method}; judged by clopper-pearson over changed groups",
-        )
+        return _without_interval(result, cell.evidence, plain, margin)
     if np.isnan(low):
         return replace(result, outcome=Outcome.UNDECIDED, reason=f"{_delta(cell)}, but its interval is undefined")
     if worse >= -margin:
@@ -128,6 +106,22 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
         return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is beyond the margin {margin:g}")
     why = f"{seen} reaches beyond the margin {margin:g}; this suite sees a change of {cell.evidence.mde:.4f} here"
     return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+
+
+def _without_interval(result: RuleResult, evidence: DeltaEvidence, plain: Degenerate, margin: float) -> RuleResult:
+    """Of a difference that no resampling can judge: by how many groups may change, and what they may lose."""
+    seen = f"delta {evidence.delta:+.4f}"
+    if plain.every_group_beyond:
+        return replace(result, outcome=Outcome.FAIL, reason=f"{seen} on every group: beyond the margin {margin:g}")
+    result = replace(result, method=f"{evidence.interval.method}; judged by clopper-pearson over changed groups")
+    if plain.largest_loss > margin:
+        why = (
+            f"{plain.reason}, too few to resample; up to {plain.changed_share:.1%} of groups may change, "
+            f"a loss of up to {plain.largest_loss:.4f}: more than the margin {margin:g}"
+        )
+        return replace(result, outcome=Outcome.UNDECIDED, reason=why)
+    why = f"{plain.reason}; a loss of at most {plain.largest_loss:.4f} is within the margin {margin:g}"
+    return replace(result, outcome=Outcome.PASS, reason=why)
 
 
 def _floor(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:

@@ -14,25 +14,9 @@ from pathlib import Path
 from harness.errors import Tampered
 from harness.file import ledger
 from harness.identity import Json, canonical_json
+from harness.output.exposure import Exposure
 
 LEDGER = "exposures.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """One run that read promotion outcomes: on which data, of which contents, under which policy.
-
-    `outcomes` is the digest of the candidate's own rankings: a release that answers alike is no other candidate.
-    `parameters`: what it makes of these outcomes, as `parameters_text` has it; None where it has nothing of the kind.
-    """
-
-    run: str
-    data: str
-    policy: str
-    candidate: str
-    parent: str | None
-    outcomes: str
-    parameters: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +91,7 @@ def _chosen_after(before: str | None, now: str | None) -> bool:
 
 
 def _as_entry(exposure: Exposure) -> dict[str, Json]:
-    """A line without what it has nothing of, as it was before there was any."""
+    """A line says nothing of parameters where there are none."""
     return {name: value for name, value in asdict(exposure).items() if (name, value) != ("parameters", None)}
 
 

@@ -11,10 +11,19 @@ def _printable(name: str) -> str:
     return name
 
 
+def _written(text: str) -> str:
+    if not any(each.isalnum() and each not in "\u115f\u1160\u3164\uffa0" for each in text):
+        raise ValueError("no word in it")
+    return text
+
+
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Positive = Annotated[int, Field(gt=0)]
 Name = Annotated[str, Field(min_length=1), AfterValidator(_printable)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+Written = Annotated[str, AfterValidator(_written)]
+"""What a person writes, in words: there are blanks that are no space, and letters that nothing is drawn for."""
 
 
 class Rule(BaseModel):

@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from harness.errors import Misconfigured
 from harness.file.toml import place, read_toml
+from harness.gate.rule import Written
 from harness.output.decision import Outcome, RuleResult
 
 FILE = "waivers.toml"
@@ -27,8 +28,8 @@ class Waiver(BaseModel):
 
     rule: Said
     slice: Said
-    reason: Said
-    approver: Said
+    reason: Written
+    approver: Written
     expires: AwareDatetime
     finding: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

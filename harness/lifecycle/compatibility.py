@@ -23,6 +23,8 @@ SAMPLE = 256
 
 
 class Reuse(StrEnum):
+    """Whether a namespace may be used under the candidate: unproven until a parity run within its tolerance."""
+
     REUSABLE = "reusable"
     UNPROVEN = "unproven"
     INVALID = "invalid"
@@ -155,8 +157,8 @@ def moved_fields(parent: Graph, was: Node, candidate: Graph, now: Node) -> tuple
     found = []
     for place in {**new, **old}:
         before, after = old.get(place), new.get(place)
+        kind, field = new.get(place) or old[place]
         values = [None if each is None else each[1].value for each in (before, after)]
-        kind, field = after or before  # type: ignore[misc]  # one of the two has it
         if not same(*values):
             found.append(Moved(field, kind, values[0], values[1]))
     # What a shared encoder says enters on both sides and is one field.

@@ -27,8 +27,8 @@ def _as_of(state: NamespaceState, corpus: Corpus) -> NamespaceState:
     if state.node is not None and "document" not in state.node:
         return state
     if _older(namespace.watermark, corpus.watermark):
-        known = namespace.count is not None and corpus.count is not None and corpus.count >= namespace.count
-        items = corpus.count - namespace.count if known else None  # type: ignore[operator]  # `known` says so
+        items = None if namespace.count is None or corpus.count is None else corpus.count - namespace.count
+        items = None if items is None or items < 0 else items
         words = f"it follows the texts up to {namespace.watermark}, and they go to {corpus.watermark}"
         return replace(state, reason=f"{state.reason}; {words}", behind=Behind(items, corpus.count, words))
     if _other(namespace.watermark, corpus.watermark):

@@ -15,6 +15,8 @@ LEDGER = "lifecycle.jsonl"
 
 
 class State(StrEnum):
+    """How far a release has come, in this order; each rests on the one before."""
+
     DRAFT = "DRAFT"
     RECONCILED = "RECONCILED"
     EVALUATED = "EVALUATED"

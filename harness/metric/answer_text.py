@@ -10,17 +10,19 @@ from functools import cache
 from typing import Literal, TypeAlias
 
 Tokens: TypeAlias = tuple[str, ...]
-Language: TypeAlias = Literal["en", "de", "es", "vi", "none"]
+Language: TypeAlias = Literal["en", "de", "es", "vi", "ar", "none"]
 
 ARTICLES: Mapping[Language, Tokens] = {
     "en": ("a", "an", "the"),
     "de": ("ein", "eine", "einen", "einem", "eines", "einer", "der", "die", "das", "den", "dem", "des"),
     "es": ("un", "una", "unos", "unas", "el", "la", "los", "las"),
     "vi": ("của", "là", "cái", "chiếc", "những"),
+    "ar": ("ال",),
     "none": (),
 }
-"""Words that do not count. English: SQuAD's evaluation script; the others: MLQA's, whose Arabic article is no word of
-its own and not offered here."""
+"""Words that do not count. English: SQuAD's evaluation script; the others: MLQA's."""
+WITHIN = ("ar",)
+"""Languages whose article is no word of its own: MLQA's script takes it out wherever its letters stand."""
 
 ALONE = re.compile(
     r"[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -72,7 +74,8 @@ def overlap(predicted: Tokens, gold: Tokens) -> float:
 
 @cache
 def _articles(language: Language) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(ARTICLES[language])})\b")
+    any_of = "|".join(ARTICLES[language])
+    return re.compile(any_of if language in WITHIN else rf"\b(?:{any_of})\b")
 
 
 def _is_punctuation(character: str, rule: TextRule) -> bool:

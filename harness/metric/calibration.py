@@ -19,7 +19,8 @@ SURENESS = ("aurc", "risk_at_coverage")
 ANSWERED = ("coverage", "answered_accuracy")
 MEASURED = (
     "ece_top_label", "ece_positive", "ece_classwise", "mce", "brier_reliability", "brier_resolution",
-    "brier_uncertainty", "calibration_slope", "calibration_intercept", *SURENESS, *ANSWERED,
+    "brier_uncertainty", "calibration_slope", "calibration_intercept", "calibration_slope_error",
+    "calibration_intercept_error", *SURENESS, *ANSWERED,
 )  # fmt: skip
 
 
@@ -131,7 +132,7 @@ def set_sureness(chances: Floats) -> dict[str, Floats]:
 
 
 def _sample(name: MetricName, outputs: Forecasts, column: int | None) -> Sample:
-    if column is None and name.base in ("ece_positive", "calibration_slope", "calibration_intercept"):
+    if column is None and (name.base == "ece_positive" or name.base.startswith("calibration_")):
         column = outputs.positive
     if column is None and name.base.startswith("brier_"):
         column = outputs.positive
@@ -164,7 +165,7 @@ def _told(kind: ForecastKind, odds: Floats, came: Floats) -> bool:
     ones, zeros = odds[came > 0], odds[came < 1]
     if not (len(ones) and len(zeros)):
         return False
-    return kind == "calibration_intercept" or bool(ones.min() < zeros.max() and zeros.min() < ones.max())
+    return kind.startswith("calibration_intercept") or bool(ones.min() < zeros.max() and zeros.min() < ones.max())
 
 
 def _gap(name: MetricName, outputs: Forecasts, sample: Sample, bins: int, apart: bool) -> Contribution:

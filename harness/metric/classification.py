@@ -20,13 +20,13 @@ from harness.metric.form import (
     mean_of,
     ordered_mean,
     ordered_sum,
-    rank_of,
     scored,
 )
 from harness.metric.label import (
     ONE_AGAINST_REST,
     ClassTable,
     Membership,
+    against_rest,
     class_table,
     codes,
     from_counts,
@@ -112,8 +112,8 @@ def contribution(name: MetricName, outputs: Classified, policy: Policy | None = 
         outputs.classes, _one_hot(outputs.predicted, outputs.classes), _one_hot(outputs.gold, outputs.classes)
     )
     if name.base in ONE_AGAINST_REST:
-        kind = ONE_AGAINST_REST[name.base]
-        return rank_of(str(name), outputs.case_ids, outputs.probabilities, members.gold, kind, outputs.status)
+        chances = outputs.probabilities
+        return against_rest(name, outputs.case_ids, outputs.classes, chances, members.gold, outputs.status)
     if name.base in FINISHES:
         return finish_of(str(name), outputs.case_ids, members.rows, FINISHES[name.base], outputs.status)
     return from_counts(name, outputs.case_ids, members, outputs.status, policy)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 import numpy as np
 
@@ -21,12 +22,19 @@ from harness.metric.form import (
     finish_of,
     ordered_mean,
     ordered_sum,
+    rank_of,
 )
 from harness.metric.name import MetricName
-from harness.output.contribution import CaseRows, RankKind
+from harness.output.contribution import CaseRanks, CaseRows, RankKind
 
-ONE_AGAINST_REST: dict[str, RankKind] = {"roc_auc_ovr": "auroc", "average_precision_macro": "average_precision"}
-"""Rank statistics of each class against all others, and the mean over those classes that have both."""
+ONE_AGAINST_REST: dict[str, RankKind] = {
+    "roc_auc_ovr": "auroc",
+    "average_precision_macro": "average_precision",
+    "average_precision": "average_precision",
+}
+"""Rank statistics of each class against all others, and the mean over those classes that have both, or of the one that
+is named.
+"""
 
 GENERIC = re.compile(r"LABEL_\d+")
 
@@ -126,6 +134,16 @@ def average(metric: str, how: str, counts: Floats, policy: Policy) -> Floats:
         return ordered_mean(values)
     weight = np.where(np.isnan(values), 0.0, gold)
     return divided(ordered_sum(np.nan_to_num(values) * weight), ordered_sum(weight))
+
+
+def against_rest(
+    name: MetricName, case_ids: Objects, classes: Sequence[str], chances: Floats, gold: Floats, status: Objects
+) -> CaseRanks:
+    """A rank statistic of chances and gold [n, k], of all classes or one. Raises Misconfigured for an unknown class."""
+    if name.label is not None:
+        c = one_class(classes, name.label, f"metric '{name}'")
+        chances, gold = chances[:, [c]], gold[:, [c]]
+    return rank_of(str(name), case_ids, chances, gold, ONE_AGAINST_REST[name.base], status)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,10 +251,10 @@ def _refuse_repeated(subject: str, names: Sequence[str]) -> None:
 
 
 def _refusal(data: Sequence[str], model: Sequence[str], found: str) -> Misconfigured:
-    plain = {name.casefold().strip(): name for name in data}
+    plain = {_plain(name): name for name in data}
     # A generic name that the data have too is explained by a line of its own.
     open_ = [name for name in model if name not in data or GENERIC.fullmatch(name)]
-    lines = [f'"{name}" = "{plain.get(name.casefold().strip(), "?")}"' for name in open_]
+    lines = [f'"{name}" = "{plain.get(_plain(name), "?")}"' for name in open_]
     written = ", ".join(lines or ['"model label" = "data label"'])
     return Misconfigured(
         "labels",
@@ -244,6 +262,10 @@ def _refusal(data: Sequence[str], model: Sequence[str], found: str) -> Misconfig
         expected="every label of the data among the model's, by name",
         mend=f"Write which is which, with the data's labels at the right: label_map = {{ {written} }}",
     )
+
+
+def _plain(name: str) -> str:
+    return normalize("NFC", normalize("NFC", name).casefold()).strip()
 
 
 def _listed(names: Sequence[str]) -> str:

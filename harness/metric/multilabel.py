@@ -20,13 +20,13 @@ from harness.metric.form import (
     divided,
     mean_of,
     ordered_mean,
-    rank_of,
     scored,
 )
 from harness.metric.label import (
     ONE_AGAINST_REST,
     ClassTable,
     Membership,
+    against_rest,
     class_scores,
     class_table,
     codes,
@@ -107,8 +107,7 @@ def contribution(name: MetricName, outputs: Multilabelled, policy: Policy | None
         return mean_of(str(name), outputs.case_ids, values, outputs.status)
     gold, predicted = outputs.gold.astype(np.float64), outputs.predicted.astype(np.float64)
     if name.base in ONE_AGAINST_REST:
-        kind = ONE_AGAINST_REST[name.base]
-        return rank_of(str(name), outputs.case_ids, outputs.probabilities, gold, kind, outputs.status)
+        return against_rest(name, outputs.case_ids, outputs.classes, outputs.probabilities, gold, outputs.status)
     members = Membership(outputs.classes, predicted, gold)
     return from_counts(name, outputs.case_ids, members, outputs.status, policy)
 

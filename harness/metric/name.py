@@ -134,6 +134,11 @@ class MetricName:
         return self.task_metric.higher_is_better if self.task_metric else True
 
     @property
+    def target(self) -> float | None:
+        """The right value of a metric of which neither side is better; None of every other."""
+        return self.task_metric.target if self.task_metric else None
+
+    @property
     def needs_relevant(self) -> bool:
         """Whether a case without relevant documents can have no value (trec_eval scores it 0)."""
         return self.base in METRICS and METRICS[self.base].needs_relevant
@@ -223,7 +228,7 @@ def _params(text: str, base: str, inside: str | None, tail: str) -> tuple[tuple[
         if not known[key].admits(value):
             right = f"{base}({_written(known, key)}){tail}"
             raise _refusal(text, f"{key} is {written}", f"{right}, where {key} is {known[key].expected}", mend=right)
-        given[key] = float(value) if known[key].kind == "share" else value  # type: ignore[assignment, arg-type]  # admits() let only a Value pass
+        given[key] = float(value) if known[key].kind == "share" else value
     kept = {key: value for key, value in given.items() if known[key].shown or value != known[key].default}
     return tuple(sorted(kept.items()))
 

@@ -1,7 +1,7 @@
 """What a metric may be told in brackets behind its name."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 Value: TypeAlias = int | float | str
 
@@ -29,13 +29,13 @@ class Parameter:
             return "a number between 0 and 1, both excluded"
         return "a whole number from 1 up"
 
-    def admits(self, value: object) -> bool:
+    def admits(self, value: object) -> TypeGuard[Value]:
         match self.kind:
             case "count" | "grade":
                 return type(value) is int and value >= 1
             case "probability":
                 return type(value) is float and 0 < value < 1
             case "share":
-                return type(value) in (int, float) and 0 < float(value) <= 1  # type: ignore[arg-type]  # as just checked
+                return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
             case "word":
                 return value in self.words

@@ -80,7 +80,7 @@ def fit_threshold(pairs: Scored, roles: Objects, aim: Aim = "accuracy") -> Thres
             expected="cases to fit it on, apart from those that are judged",
             mend="Give some cases the role calibration, or declare the threshold.",
         )
-    _refuse_graded(pairs.gold[fitted], "threshold")
+    refuse_graded(pairs.gold[fitted], "threshold")
     scores, code = np.unique(pairs.score[fitted], return_inverse=True)
     gold = pairs.gold[fitted]
     # By position: a threshold below score i calls it and all above it same; the last calls none.
@@ -107,7 +107,7 @@ def contribution(
     refuse_task(name, "similarity")
     if name.base in CORRELATIONS:
         return correlation(name, pairs.case_ids, pairs.score, pairs.gold, pairs.status)
-    _refuse_graded(pairs.gold[scored(pairs.status)], f"metric '{name}'")
+    refuse_graded(pairs.gold[scored(pairs.status)], f"metric '{name}'")
     if name.base in RANKS:
         columns = pairs.score[:, None], pairs.gold[:, None]
         return rank_of(str(name), pairs.case_ids, *columns, RANKS[name.base], pairs.status)
@@ -173,7 +173,8 @@ def distribution(pairs: Scored, bins: int = 20) -> Distribution:
     )
 
 
-def _refuse_graded(gold: Floats, subject: str) -> None:
+def refuse_graded(gold: Floats, subject: str) -> None:
+    """Raises Misconfigured for gold that is a degree of likeness."""
     if not np.isin(gold, (0, 1)).all():
         raise Misconfigured(
             subject,

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from harness.errors import Misconfigured
 from harness.metric.form import Ints
 
-Why: TypeAlias = Literal["malformed", "cannot-start", "cannot-end", "repeated"]
+Why: TypeAlias = Literal["malformed", "lacking", "cannot-start", "cannot-end", "repeated"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,7 +30,8 @@ class Illegal:
 
     `position`: a token, or a span's start; the number of tokens where the text ends too early. `found` and `previous`
     as they are written; None is the text's end, or its start. `why`: no tag of the scheme, or no span of the text; no
-    entity can start with this tag here; the entity before it cannot end here; a span that stood there already.
+    tag at all; no entity can start with this tag here; the entity before it cannot end here; a span that stood there
+    already.
     """
 
     position: int
@@ -76,14 +77,17 @@ def read_spans(spans: Sequence[Span], length: int, label_map: Mapping[str, str] 
 
 
 def same_boundary(gold: Span, predicted: Span) -> bool:
+    """Equal ends, whatever the types."""
     return (gold.start, gold.end) == (predicted.start, predicted.end)
 
 
 def overlapping(gold: Span, predicted: Span) -> bool:
+    """At least one token in common, whatever the types; ends are exclusive."""
     return gold.start < predicted.end and predicted.start < gold.end
 
 
 def overlapping_alike(gold: Span, predicted: Span) -> bool:
+    """At least one token in common, and one type."""
     return gold.type == predicted.type and overlapping(gold, predicted)
 
 

@@ -76,7 +76,8 @@ def tagged(
     """Reads one tag per token, gold and predicted in one scheme; None where there is no gold, or no output.
 
     `types`: what gold spans may be; `label_map`: model type → data type. A case without gold is not-applicable. An
-    output with fewer tags than tokens is short, and the rest counts as O; one with more has failed. Illegal tags and
+    output with fewer tags than tokens is short, and the rest counts as O, as does an empty tag; one with more has
+    failed. Illegal tags and
     sequences count as `read_tags` says, and are kept.
     Raises Misconfigured for a gold tag that the scheme doesn't have, a gold type that isn't declared, gold that breaks
     the scheme where the reading is strict (it would lose entities), and a map to a type that isn't declared.
@@ -92,7 +93,7 @@ def tagged(
         for tags, missing, ok in zip(predicted, lengths - given, counted, strict=True)
     ]
     right = [
-        sum(renamed(tag, label_map) == own for tag, own in zip(tags, (held or ()) if ok else (), strict=True))
+        sum(renamed(tag or "O", label_map) == own for tag, own in zip(tags, (held or ()) if ok else (), strict=True))
         for tags, held, ok in zip(outputs, gold, counted, strict=True)
     ]
     return _collected(

@@ -72,7 +72,7 @@ def read_tags(
 
     `strict`: only whole chunks of the scheme count. `conlleval`: an entity is a run of tags of one type, wherever it
     starts and ends, cut before first tags and behind last ones. The type is all that stands behind the first '-'. A tag
-    that the scheme doesn't have is illegal and counts as O. What is illegal is so under both readings.
+    that the scheme doesn't have, or an empty one, is illegal and counts as O. What is illegal is so in both readings.
     Raises Misconfigured for an unknown scheme or reading.
     Source of conlleval: Tjong Kim Sang and Buchholz, Introduction to the CoNLL-2000 shared task: chunking, 2000.
     """
@@ -158,7 +158,7 @@ def _illegal(written: Sequence[str], tags: list[_Tag], scheme: Scheme) -> Iterat
     for i, (previous, tag) in enumerate(pairwise([OUTSIDE, *tags, OUTSIDE])):
         why: Why | None = None
         if not tag.well_formed:
-            why = "malformed"
+            why = "malformed" if written[i] else "lacking"
         elif not _among(scheme.continues, previous, tag):
             if tag.type and not _among(scheme.opens, previous, tag):
                 why = "cannot-start"

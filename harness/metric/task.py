@@ -24,7 +24,7 @@ class TaskMetric:
     statistic. `lowest` and `highest` bound it. `label`: whether it is of one class, named in square brackets, or may be
     ("optional") and is of all without them. `parts`: the kinds of cases that it may be of alone, named there too.
     `params`: what it may be told in round brackets. `use`: whether any rule may be made of it, bounds alone (there is a
-    right value, and neither side of it is better), or none, for it is a diagnostic.
+    right value, its `target`, and neither side of it is better), or none, for it is a diagnostic.
     """
 
     tasks: tuple[str, ...]
@@ -36,6 +36,7 @@ class TaskMetric:
     parts: tuple[str, ...] = ()
     params: Mapping[str, Parameter] = field(default_factory=dict)
     use: Use = "rule"
+    target: float | None = None
 
     @property
     def span(self) -> float:
@@ -51,7 +52,11 @@ CHOICES = ("multiple-choice",)
 ENTITIES = ("entity",)
 ANSWERS = ("answer",)
 QUESTIONS = ("answerable", "unanswerable")
-CHANCES = LABELS + CHOICES
+RANKINGS = ("retrieval", "reranking")
+SAID = LABELS + PAIRS + RANKINGS
+"""Tasks of which something is said to hold with some probability: a label, that a pair is the same, that the corpus
+answers a question. Of the last two a release says so where its scores are probabilities, or it has a calibrator."""
+CHANCES = SAID + CHOICES
 """Tasks of which every output is a probability, or becomes one."""
 
 BINS = Parameter(15, "count")
@@ -72,10 +77,11 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     **{f"{base}_samples": TaskMetric(SETS, "mean") for base in ("f1", "precision", "recall")},
     **{base: TaskMetric(LABELS, "finish", label=True) for base in ("f1", "precision", "recall")},
     "matthews_corrcoef": TaskMetric(CLASSES, "finish", lowest=-1.0),
-    "log_loss": TaskMetric(LABELS, "mean", higher_is_better=False, highest=-log(CLIP)),
-    "brier_binary": TaskMetric(LABELS, "mean", higher_is_better=False),
+    "log_loss": TaskMetric(SAID, "mean", higher_is_better=False, highest=-log(CLIP)),
+    "brier_binary": TaskMetric(SAID, "mean", higher_is_better=False),
     "brier_sum": TaskMetric(CLASSES, "mean", higher_is_better=False, highest=2.0),
-    "roc_auc_ovr": TaskMetric(LABELS, "rank"),
+    "roc_auc_ovr": TaskMetric(LABELS, "rank", label="optional"),
+    "average_precision": TaskMetric(LABELS, "rank", label=True),
     "average_precision_macro": TaskMetric(LABELS, "rank"),
     "label_ranking_average_precision": TaskMetric(SETS, "mean"),
     "hamming_loss": TaskMetric(SETS, "mean", higher_is_better=False),
@@ -111,13 +117,13 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
     },
     "ece_top_label": TaskMetric(CLASSES + CHOICES, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
     "ece_positive": TaskMetric(
-        LABELS, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"
+        SAID, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"
     ),
     "ece_classwise": TaskMetric(LABELS, "finish", higher_is_better=False, params=BINNED, use="diagnostic"),
     "mce": TaskMetric(CHANCES, "finish", higher_is_better=False, label="optional", params=BINNED, use="diagnostic"),
     **{
         f"brier_{part}": TaskMetric(
-            LABELS,
+            SAID,
             "finish",
             higher_is_better=part == "resolution",
             highest=2.0,
@@ -128,7 +134,13 @@ TASK_METRICS: Mapping[str, TaskMetric] = {
         for part in ("reliability", "resolution", "uncertainty")
     },
     **{
-        f"calibration_{part}": TaskMetric(CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds")
+        f"calibration_{part}": TaskMetric(
+            CHANCES, "rank", lowest=-inf, highest=inf, label="optional", use="bounds", target=target
+        )
+        for part, target in (("slope", 1.0), ("intercept", 0.0))
+    },
+    **{
+        f"calibration_{part}_error": TaskMetric(CHANCES, "rank", higher_is_better=False, highest=inf, label="optional")
         for part in ("slope", "intercept")
     },
     "coverage": TaskMetric(CHANCES, "mean"),

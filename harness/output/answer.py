@@ -1,6 +1,7 @@
 """What a run found, as every command that speaks of a run gives it back."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from harness.identity import Json
@@ -59,7 +60,8 @@ class Answer:
     """A decided run. `metrics` is by side, slice and metric name, `deltas` by slice and metric name.
 
     `reading` is how many runs had read these promotion outcomes, this one included. `ranks`: whether documents of a
-    corpus are ranked. `losses`: metrics that are better when lower. `followed`: the metric by which a case is told to
+    corpus are ranked. `losses`: metrics that are better when lower; `targets`: the right value of
+    those that are better when nearer to it. `followed`: the metric by which a case is told to
     have got worse or better, None where none has values by case.
     """
 
@@ -79,6 +81,7 @@ class Answer:
     task: str = "retrieval"
     ranks: bool = True
     losses: tuple[str, ...] = ()
+    targets: Mapping[str, float] = field(default_factory=dict)
     followed: str | None = None
 
     @property

@@ -11,7 +11,14 @@ from harness.output.value import CaseValues, Status
 
 RankKind: TypeAlias = Literal["pearson", "spearman", "kendall", "auroc", "average_precision"]
 ForecastKind: TypeAlias = Literal[
-    "mass_ece", "mass_mce", "calibration_slope", "calibration_intercept", "aurc", "risk_at_coverage"
+    "mass_ece",
+    "mass_mce",
+    "calibration_slope",
+    "calibration_intercept",
+    "calibration_slope_error",
+    "calibration_intercept_error",
+    "aurc",
+    "risk_at_coverage",
 ]
 """What is made of forecasts in their order, of which both sides bring what came of their own."""
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
+    """What a rule or a run comes to; a waived FAIL is WAIVED, and only a rule can be."""
+
     PASS = "PASS"
     FAIL = "FAIL"
     UNDECIDED = "UNDECIDED"

@@ -34,7 +34,10 @@ def regression(vector: Array, by: Dense, *, scale: float, shift: float) -> Float
 
 
 def multilabel(logits: Array, thresholds: Array, temperature: float) -> Bools:
-    """[c], the labels whose own probability reaches its threshold; none may. Shapes: logits and thresholds [c]."""
+    """[c], the labels whose own probability reaches its threshold; none may. Shapes: logits and thresholds [c].
+
+    Raises Misconfigured for any other number of thresholds.
+    """
     if thresholds.shape != logits.shape:
         raise Misconfigured(
             "thresholds",
@@ -48,7 +51,8 @@ def multilabel(logits: Array, thresholds: Array, temperature: float) -> Bools:
 def multiple_choice(vectors: Array, by: Dense) -> Floats:
     """Logits [k] of the choices, from one vector [k, d] each by the same head of one row.
 
-    The choices compete: a softmax goes over [k]. Raises EmptySlice without choices.
+    The choices compete: a softmax goes over [k]. Raises EmptySlice without choices, Misconfigured for a head of more
+    rows.
     """
     if not len(vectors):
         raise EmptySlice("choices", found="none", expected="at least one", mend="Leave the question out.")
@@ -86,7 +90,10 @@ class Span:
 
 
 def spans(rows: Array, mask: Bools, by: Dense) -> SpanLogits:
-    """The head's first output is the start's logit and its second the end's. Raises EmptySlice when no row counts."""
+    """The head's first output is the start's logit and its second the end's.
+
+    Raises EmptySlice when no row counts, Misconfigured for a head of other than two outputs.
+    """
     if len(by.weight) != 2:
         raise Misconfigured(
             "span head", found=f"{len(by.weight)} outputs", expected="two, start and end", mend="Use an answer head."
@@ -107,7 +114,8 @@ def span_target(row: int, length: int) -> int:
 def best_span(logits: SpanLogits, longest: int) -> Span:
     """The span of at most `longest` rows, the first no later than the last, whose two logits sum highest.
 
-    Rows between the two need not count. Among equals the shorter, then the earlier. Raises EmptySlice without rows.
+    Rows between the two need not count. Among equals the shorter, then the earlier.
+    Raises EmptySlice without rows, Misconfigured for a `longest` below 1.
     """
     if longest < 1:
         raise Misconfigured("longest answer", found=str(longest), expected="at least 1 row", mend="Raise it.")

@@ -25,7 +25,10 @@ class MaxSim:
 
 
 def row_similarities(query: Rows, document: Rows) -> Floats:
-    """[q, k], the dot product of each query row with each document row."""
+    """[q, k], the dot product of each query row [q, w] with each document row [k, w].
+
+    Raises EmptySlice where a side has no row.
+    """
     for side, rows in (("query", query), ("document", document)):
         if not len(rows):
             raise EmptySlice(

@@ -44,6 +44,7 @@ def binary_cross_entropy(logits: Array, targets: Array) -> float:
 
 
 def binary_cross_entropy_gradient(logits: Array, targets: Array) -> Floats:
+    """[n, c]."""
     return (sigmoid(logits, 1.0) - targets) / _counted(logits).size
 
 
@@ -53,6 +54,7 @@ def squared_error(values: Array, targets: Array) -> float:
 
 
 def squared_error_gradient(values: Array, targets: Array) -> Floats:
+    """[n]."""
     return 2 * (_counted(values) - targets) / values.size
 
 
@@ -63,6 +65,7 @@ def huber(values: Array, targets: Array, delta: float) -> float:
 
 
 def huber_gradient(values: Array, targets: Array, delta: float) -> Floats:
+    """[n], at most `delta` / n each way."""
     return np.clip(_counted(values) - targets, -delta, delta) / values.size
 
 

@@ -11,7 +11,10 @@ from harness.rows.mask import Floats
 
 
 def scaled(logits: NDArray[np.floating], temperature: float) -> Floats:
-    """The logits over the temperature: above 1 flattens what they say, below 1 sharpens it."""
+    """The logits over the temperature: above 1 flattens what they say, below 1 sharpens it.
+
+    Raises Misconfigured for a temperature that is not above 0.
+    """
     if not (np.isfinite(temperature) and temperature > 0):
         raise Misconfigured(
             "temperature",
@@ -41,3 +44,21 @@ def sigmoid(logits: NDArray[np.floating], temperature: float) -> Floats:
     small = np.exp(-np.abs(x))
     chance: Floats = np.where(x >= 0, 1, small) / (1 + small)
     return chance
+
+
+def softmax_mean_logits(logits: NDArray[np.floating]) -> Floats:
+    """[c], the logits whose softmax is the mean of the softmax of each of [k, c], k above 0: its logarithm."""
+    return _log_mean(log_softmax(logits, 1.0))
+
+
+def sigmoid_mean_logits(logits: NDArray[np.floating]) -> Floats:
+    """[c], the logits whose sigmoid is the mean of the sigmoid of each of [k, c], k above 0: its log odds, also where
+    the mean is nearer to 1 than a float can say.
+    """
+    x = scaled(logits, 1.0)
+    return _log_mean(-np.logaddexp(0, -x)) - _log_mean(-np.logaddexp(0, x))
+
+
+def _log_mean(logarithms: Floats) -> Floats:
+    """[c], the logarithm of the mean of what the [k, c] are logarithms of."""
+    return np.asarray(np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms)))

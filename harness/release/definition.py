@@ -144,12 +144,16 @@ class PromptTable(SidePrompts):
 
 
 class ReadoutOverride(BaseModel):
+    """How rows become a vector, where it is not as the model folder says."""
+
     model_config = Strict
 
     pooling: PoolingMode | None = None
 
 
 class ScoreOverride(BaseModel):
+    """How two vectors are compared, where it is not as the model folder says."""
+
     model_config = Strict
 
     type: Literal["cosine", "dot"] | None = None
@@ -219,13 +223,23 @@ class CalibratorFile(BaseModel):
 
 class Abstain(BaseModel):
     """When nothing is said: where a case is less sure than `below`, by the greatest probability, its lead over the
-    second, minus the entropy in nats, or (of answers) how far the score is above the null score.
+    second, minus the entropy in nats, (of answers) how far the score is above the null score, or (of rankings) the
+    calibrated probability that the corpus answers the question.
     """
 
     model_config = Strict
 
-    ground: Literal["confidence", "margin", "entropy", "gap"]
+    ground: Literal["confidence", "margin", "entropy", "gap", "answerability"]
     below: Finite
+
+    @model_validator(mode="after")
+    def _within(self) -> "Abstain":
+        """A bar that none, or all, can reach is no bar."""
+        if self.ground == "entropy" and self.below > 0:
+            raise ValueError("`below` is held against minus the entropy, which is never above 0")
+        if self.ground not in ("entropy", "gap") and not 0 <= self.below <= 1:
+            raise ValueError(f"`below` of {self.ground} is from 0 to 1")
+        return self
 
 
 class Decision(BaseModel):
@@ -269,6 +283,8 @@ class DeclaredTraining(Training):
 
 
 class Rollback(BaseModel):
+    """Whether the parent may be put back in this release's place."""
+
     model_config = Strict
 
     compatible: bool

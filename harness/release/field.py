@@ -11,7 +11,7 @@ from typing import TypeAlias
 from pydantic import BaseModel
 
 from harness.identity import Json
-from harness.release.manifest import Meaning, Tower
+from harness.release.manifest import Meaning, Side, Tower
 
 
 class Kind(StrEnum):
@@ -136,7 +136,7 @@ class Field:
         return None if self.sides == (WHOLE,) else self.sides[0] if len(self.sides) == 1 else "both"
 
 
-def sides_of(meaning: Meaning) -> dict[str, Tower]:
+def sides_of(meaning: Meaning) -> dict[Side, Tower]:
     """Every side with its encoder; a shared one stands under both."""
     return {
         side: tower
@@ -187,7 +187,8 @@ def _steps(meaning: Meaning) -> Mapping[str, Kind | None]:
 
 def _of_tower(meaning: Meaning, tower: Tower, place: str, sides: tuple[str, ...]) -> Iterator[Field]:
     steps = _steps(meaning)
-    filled = tuple(side for side in sides if tower.rows.expansion.get(side, 0))  # type: ignore[call-overload]
+    widths = {str(side): width for side, width in tower.rows.expansion.items()}
+    filled = tuple(side for side in sides if widths.get(side, 0))
     for pattern, keys, value in _leaves(tower, "towers.*"):
         above = pattern.removesuffix(".*")
         if above in BY_SIDE:

@@ -22,7 +22,7 @@ from harness.release.field import (
     sides_of,
     stands_for,
 )
-from harness.release.manifest import Meaning
+from harness.release.manifest import Meaning, Side
 
 VECTORS = ("pooled", "rows", "sparse")
 CORPUS = "corpus"
@@ -199,7 +199,7 @@ def _roles(meaning: Meaning) -> tuple[str, ...]:
     return tuple(meaning.interaction.releases) if meaning.interaction.kind in COMPOSED else ()
 
 
-def _chain(meaning: Meaning, side: str) -> Iterator[Place]:
+def _chain(meaning: Meaning, side: Side) -> Iterator[Place]:
     """From a side's text to the last node that is its own.
 
     The side is the port all along: where both sides read alike, a store of queries must still not pass for documents.

@@ -244,7 +244,7 @@ class Decided(BaseModel):
     model_config = Strict
 
     type: Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"] | None
-    ground: Literal["confidence", "margin", "entropy", "gap"] | None
+    ground: Literal["confidence", "margin", "entropy", "gap", "answerability"] | None
     below: float | None
     digest: Digest | None
     fitted_under: Digest | None

@@ -7,11 +7,12 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.errors import Misconfigured
+from harness.file.sealed import Sealed, require_sealed
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Type: TypeAlias = Literal["logit", "probability", "cosine", "dot", "squared-l2", "maxsim", "value", "gap"]
-Ground: TypeAlias = Literal["confidence", "margin", "entropy", "gap"]
+Ground: TypeAlias = Literal["confidence", "margin", "entropy", "gap", "answerability"]
 Rule: TypeAlias = Literal["costs", "capacity", "f1", "coverage", "risk"]
 
 
@@ -34,10 +35,10 @@ class ThresholdFit(BaseModel):
     case_inputs: list[str]
 
 
-class ThresholdRecord(BaseModel):
+class ThresholdRecord(Sealed):
     """`threshold`: one, or one for each of `labels`, of a score of this `type`; or `ground` and `below`, when nothing
     is said. `by`: what the rule was told. `reached`: what it comes to on the cases it was fitted on. `fitted_under`:
-    the key of the scores, calibrated where they are.
+    the key of the scores, calibrated where they are. `own_digest`: of all the rest, so that a changed number is seen.
     """
 
     model_config = Strict
@@ -46,7 +47,7 @@ class ThresholdRecord(BaseModel):
     rule: Rule
     by: dict[str, float | dict[str, list[float]]]
     threshold: float | list[float] | None = None
-    labels: list[str] = []
+    labels: list[str] = Field(default_factory=list)
     type: Type
     ground: Ground | None = None
     below: float | None = None
@@ -60,13 +61,19 @@ class ThresholdRecord(BaseModel):
 
 
 def read_threshold(path: Path) -> ThresholdRecord:
-    """Raises Misconfigured for a file that is none."""
+    """Raises Misconfigured for a file that is none, Tampered for one that was changed since it was written."""
+    return threshold_from(str(path), path.read_bytes())
+
+
+def threshold_from(subject: str, text: str | bytes) -> ThresholdRecord:
+    """As `read_threshold`, of a text that stands elsewhere."""
+    require_sealed(subject, text, "Choose it again with `harness calibrate --threshold`, or say it in release.toml.")
     try:
-        return ThresholdRecord.model_validate_json(path.read_bytes())
+        return ThresholdRecord.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise Misconfigured(
-            str(path), found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
+            subject, found=f"{'.'.join(map(str, first['loc']))}: {first['msg']}",
             expected="a threshold as `harness calibrate --threshold` saves it", mend="Fit it again.",
         ) from error  # fmt: skip
 

@@ -7,10 +7,10 @@ from harness.release.manifest import Meaning, Tower
 MEANS = ("mean-of-logits", "mean-of-probabilities")
 # By interaction, or by the output of a head: how windows are joined here.
 RUN_HERE = {
-    "bi": ("mean", "best"),
+    "bi": ("rows", "mean", "best"),
     "late": ("rows",),
-    "sparse": ("max", "mean"),
-    "cross": ("best", "mean-of-logits"),
+    "sparse": ("max", "mean", "best"),
+    "cross": ("best", *MEANS),
     "classes": MEANS,
     "multilabel": MEANS,
     "value": ("mean-of-logits",),

@@ -7,8 +7,8 @@ from harness.output.cause import MEANINGS, CauseCount
 
 TITLE = "What was seen where cases got worse"
 LEAD = (
-    "Promotion cases that lost by the primary metric, went from right to wrong, or have no output any more; each under "
-    "the first cause that holds. Seen, not proven: harness explain RUN --case ID names all that hold of a case."
+    "Promotion cases that lost by the metric that tells of cases, went from right to wrong, or have no output now; "
+    "each under the first cause that holds. Seen, not proven: harness explain RUN --case ID names all that hold of one."
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.output.duration import Encoding, Pace
 from harness.report import number, text
 from harness.report.markdown import code
 
@@ -12,54 +13,26 @@ FEW = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """What a forward pass was measured to take. `side` of the texts that were read; `run` None where it was this one.
+class Timed:
+    """An action that encodes, and what such a pass was measured to take; `pace` None where nothing was measured."""
 
-    `tokens` are the texts' own, special ones included; `seconds` of the passes alone, by the wall.
-    """
-
-    side: str
-    texts: int
-    tokens: int
-    seconds: float
-    threads: int
-    backend: str
-    machine: str
-    run: str | None
-    when: str
-
-    @property
-    def rate(self) -> float:
-        """Tokens per second."""
-        return self.tokens / self.seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """An action of the plan for which texts are encoded. `made_from`: the namespace whose rows it is made of instead.
-
-    `items` of so many, None where not known; `tokens` of those, None where the plan doesn't know them. `live`: whether
-    a model of the candidate reads them here; `pace` None where nothing was measured of it.
-    """
-
-    action: str
-    namespace: str
-    made_from: str | None
-    side: str | None
-    items: int | None
-    of: int | None
-    tokens: int | None
-    live: bool
+    encoding: Encoding
     pace: Pace | None
 
     @property
     def reads(self) -> float | None:
         """Tokens that are read: the plan's, else as many for each item as a measured text has."""
-        if self.tokens is not None or self.items == 0:
-            return float(self.tokens or 0)
-        if self.items is None or self.pace is None or not self.pace.texts:
+        tokens, items = self.encoding.tokens, self.encoding.items
+        if tokens is not None or items == 0:
+            return float(tokens or 0)
+        if items is None or self.pace is None or not self.pace.texts:
             return None
-        return self.items * self.pace.tokens / self.pace.texts
+        return items * self.pace.tokens / self.pace.texts
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the plan does not know the tokens that are read."""
+        return self.encoding.tokens is None and bool(self.reads)
 
     @property
     def seconds(self) -> float | None:
@@ -73,7 +46,7 @@ class Durations:
     run: str
     candidate: str
     parent: str | None
-    encodings: tuple[Encoding, ...] | None
+    encodings: tuple[Timed, ...] | None
 
 
 def duration(told: Durations) -> str:
@@ -82,7 +55,7 @@ def duration(told: Durations) -> str:
     if told.encodings:
         paces = list(dict.fromkeys(each.pace for each in told.encodings if each.pace is not None))
         lines += ["", *_table(told.encodings, paces), "", _together(told.encodings), ""]
-        lines += [f"{at}. {_measured(pace)}" for at, pace in enumerate(paces, start=1)]
+        lines += [f"{at}. {_measured(pace, told.run)}" for at, pace in enumerate(paces, start=1)]
         lines += ["", *_caveats(told.encodings)]
     return "\n".join(lines) + "\n"
 
@@ -106,55 +79,57 @@ def _subject(told: Durations) -> Iterator[str]:
         )
 
 
-def _table(encodings: Sequence[Encoding], paces: Sequence[Pace]) -> Iterator[str]:
+def _table(encodings: Sequence[Timed], paces: Sequence[Pace]) -> Iterator[str]:
     yield "| action | namespace | items | tokens | tokens per second | about |"
     yield "|---|---|--:|--:|--:|--:|"
     for each in encodings:
-        of = "" if each.of is None else f" of {number.count(each.of)}"
-        items = number.NOTHING if each.items is None else f"{number.count(each.items)}{of}"
-        guessed = "≈ " if each.tokens is None and each.reads else ""
+        asked = each.encoding
+        of = "" if asked.of_items is None else f" of {number.count(asked.of_items)}"
+        items = number.NOTHING if asked.items is None else f"{number.count(asked.items)}{of}"
+        guessed = "≈ " if each.guessed else ""
         reads = number.NOTHING if each.reads is None else f"{guessed}{number.count(round(each.reads))}"
-        cells = (each.action, code(each.namespace), items, reads, *_estimate(each, paces))
+        cells = (asked.action, code(asked.namespace), items, reads, *_estimate(each, paces))
         yield f"| {' | '.join(cells)} |"
 
 
-def _estimate(each: Encoding, paces: Sequence[Pace]) -> tuple[str, str]:
-    if each.made_from is not None:
-        return number.NOTHING, f"no pass of its own: from the rows of {code(each.made_from)}"
+def _estimate(each: Timed, paces: Sequence[Pace]) -> tuple[str, str]:
+    if each.encoding.made_from is not None:
+        return number.NOTHING, f"no pass of its own: from the rows of {code(each.encoding.made_from)}"
     if each.pace is None:
-        return number.NOTHING, "nothing was measured" if each.live else "no model reads it here"
+        return number.NOTHING, "no model reads it here" if each.encoding.pass_key is None else "nothing was measured"
     rate = f"{number.count(round(each.pace.rate))} ({paces.index(each.pace) + 1})"
     return rate, number.NOTHING if each.seconds is None else clock(each.seconds)
 
 
-def _together(encodings: Sequence[Encoding]) -> str:
-    passes = [each for each in encodings if each.made_from is None]
+def _together(encodings: Sequence[Timed]) -> str:
+    passes = [each for each in encodings if each.encoding.made_from is None]
     known = [each.seconds for each in passes if each.seconds is not None]
     lacking = len(passes) - len(known)
     without = f", without {number.plural(lacking, 'action')} of which that is not known" if lacking else ""
     return f"Together about {clock(sum(known))}{without}." if known else "How long they take is not known."
 
 
-def _measured(pace: Pace) -> str:
-    where = "in this run" if pace.run is None else f"in run {code(text.short(pace.run))}, the latest that computed any"
+def _measured(pace: Pace, run: str) -> str:
+    where = "in this run" if pace.run == run else f"in run {code(text.short(pace.run))}, the latest that computed any"
     few = ". So few texts tell no more than an order of magnitude" if pace.texts < FEW else ""
     return (
         f"{number.count(pace.tokens)} tokens of {number.plural(pace.texts, 'text')} ({pace.side}, "
         f"{pace.tokens / pace.texts if pace.texts else 0:.0f} tokens each) in {clock(pace.seconds)}, {where}, "
-        f"{pace.when}; {number.plural(pace.threads, 'thread')}, {code(pace.backend)}; {code(pace.machine)}{few}."
+        f"{pace.measured_at:%Y-%m-%d %H:%M} UTC; {number.plural(pace.threads, 'thread')}, "
+        f"{code(pace.backend)}; {code(pace.machine)}{few}."
     )
 
 
-def _caveats(encodings: Sequence[Encoding]) -> Iterator[str]:
+def _caveats(encodings: Sequence[Timed]) -> Iterator[str]:
     yield "- Forward passes alone: loading, tokenising, writing, search and whatever lies between machines come to it."
     yield "- One machine, in the company that it had then. What was in the cache was not computed, so not measured."
     yield (
         "- A text of twice the tokens takes more than twice as long, and padding is not counted: the rate holds for "
         "texts of the lengths that were measured."
     )
-    if any(each.tokens is None and each.reads for each in encodings):
+    if any(each.guessed for each in encodings):
         yield "- ≈: the plan does not know these tokens; each item is taken to be as long as a text that was measured."
-    if any(each.pace is not None and each.pace.side != each.side for each in encodings):
+    if any(each.pace is not None and each.pace.side != each.encoding.side for each in encodings):
         yield "- Where nothing was measured of a side's own texts, the other side's stand in, of another length."
 
 

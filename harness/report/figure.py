@@ -102,7 +102,7 @@ def forest(content: Content) -> str:
         texts,
         (303 / 640, 8 / height),
         f"{text.clipped(content.primary, LABEL)}: candidate − parent"
-        + (" (lower is better)" if content.primary in content.answer.losses else ""),
+        + (f" ({told})" if (told := verdict.direction(content.answer, content.primary)) else ""),
         ha="center",
     )
     title = f"{text.clipped(content.primary, text.LONGEST_NAME)} by slice, candidate minus parent"

@@ -39,6 +39,7 @@ def markdown(content: Content) -> str:
         "",
         *_rules(content),
         *_scoreboard(content),
+        *_transitions(content),
         *_beside(content),
         *_diagnostics(content),
         *_cases(content),
@@ -86,7 +87,7 @@ def _rules(content: Content) -> list[str]:
             number.interval(rule.low, rule.high, of_delta=rule.delta is not None),
             number.value(rule.mde),
             f"{number.count(rule.n_cases)} / {number.count(rule.n_groups)}",
-            number.probability(rule.p_adjusted).replace("<", "&lt;"),
+            _less(number.probability(rule.p_adjusted)),
             _words(rule.reason, text.LONGEST_REASON) + finding,
         )
         lines.append(_row(*cells))
@@ -130,15 +131,53 @@ def _scoreboard(content: Content) -> list[str]:
     return [*lines, ""]
 
 
+def _transitions(content: Content) -> list[str]:
+    """Which side was right, by slice, as the page has it."""
+    if not content.transitions:
+        return []
+    return [
+        "## Who was right",
+        "",
+        f"Cases by which side was right; a side is right where {_name(content.criterion)} is 1. p, exact and "
+        "two-sided: that groups in which more cases were lost than won, or fewer, fall to either side alike.",
+        "",
+        "| slice | both | parent only | candidate only | neither, same answer | neither, another answer | p |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *(
+            _row(
+                _name(each.slice),
+                *map(
+                    number.count,
+                    (
+                        each.both_right, each.parent_only, each.candidate_only, each.both_wrong_same,
+                        each.both_wrong_different,
+                    ),
+                ),
+                _less(number.probability(each.p)),
+            )
+            for each in content.transitions
+        ),
+        "",
+    ]  # fmt: skip
+
+
 def _beside(content: Content) -> list[str]:
     """Every table beside the metrics, the parent's cells before the candidate's where they differ."""
     lines: list[str] = []
     for pair in beside.paired(content.companions):
-        lines += [f"**{_words(pair.title, LONGEST)}**", ""]
+        lines += [f"**{_words(pair.title, LONGEST)}**", "", *_notes(pair)]
         lines += _upright(pair) if pair.one_row else _joined(pair)
         lines.append("")
     arrows = ["Parent → candidate where they differ.", ""] if "parent" in content.companions else []
     return ["## Beside the metrics", "", *arrows, *lines] if lines else []
+
+
+def _notes(pair: Beside) -> list[str]:
+    """What is said of a table, once where both sides say the same."""
+    notes = {side: _words(table.note, text.LONGEST_REASON) for side, table in pair.sides.items() if table.note}
+    if len(set(notes.values())) == 1 and len(notes) == len(pair.sides):
+        return [next(iter(notes.values())), ""]
+    return [line for side, note in notes.items() for line in (f"{side.capitalize()}: {note}", "")]
 
 
 def _diagnostics(content: Content) -> list[str]:
@@ -224,7 +263,8 @@ def _cell(pair: Beside, column: str, cell: Cell) -> str:
 
 
 def _lower(content: Content, metric: str) -> str:
-    return " (lower is better)" if metric in content.answer.losses else ""
+    told = verdict.direction(content.answer, metric)
+    return f" ({told})" if told else ""
 
 
 def _cases(content: Content) -> list[str]:
@@ -267,6 +307,10 @@ def _first(found: FirstAnswer | None) -> str:
     if found is None:
         return "nothing"
     return f"{_name(found.document_id)} ({'not judged' if found.grade is None else f'grade {found.grade}'})"
+
+
+def _less(shown: str) -> str:
+    return shown.replace("<", "&lt;")
 
 
 def _row(*cells: str) -> str:

@@ -76,7 +76,10 @@ def html(content: Content) -> str:
             summary=lambda side, name, metric: _summary(content, side, name, metric),
             delta=lambda name, metric: _delta(content, name, metric),
             better=lambda metric, moved: verdict.better(content.answer, metric, moved),
-            clear=lambda metric, moved: _clear_of_zero(content, metric, moved),
+            clear=lambda metric, before, moved: verdict.clear(
+                content.answer, metric, before.value if before else None, moved
+            ),
+            direction=lambda metric: verdict.direction(content.answer, metric),
         )
     )
 
@@ -121,13 +124,6 @@ def _name(written: str) -> str:
 
 def _or_dash(said: str) -> str:
     return NOT_APPLICABLE if said == number.NOTHING else escape(said)
-
-
-def _clear_of_zero(content: Content, metric: str, delta: DeltaSummary) -> str | None:
-    """Which side of zero the whole interval lies on: `up` where that is better, `down` where worse, or neither."""
-    if delta.low is None or delta.high is None or not (delta.low > 0 or delta.high < 0):
-        return None
-    return "up" if verdict.better(content.answer, metric, delta.low) else "down"
 
 
 def _summary(content: Content, side: str, name: str, metric: str) -> Summary | None:

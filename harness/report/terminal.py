@@ -257,7 +257,8 @@ def _print_metrics(page: Console, answer: Answer) -> None:
     for title in ("parent", "candidate", "interval", "delta", "its interval", "MDE", "scored", "groups"):
         table.add_column(title, justify="right", no_wrap=True)
     for metric, now in candidate.items():
-        lower = " [dim](lower is better)[/]" if metric in answer.losses else ""
+        told = verdict.direction(answer, metric)
+        lower = f" [dim]({told})[/]" if told else ""
         table.add_row(_name(metric) + lower, *_cells(now, parent.get(metric), deltas.get(metric)))
     page.print()
     page.print(table)

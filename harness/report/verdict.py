@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Sequence
 
-from harness.output.answer import Answer, Counts
+from harness.output.answer import Answer, Counts, DeltaSummary
 from harness.output.decision import Outcome, RuleResult
 from harness.report import number, text
 
@@ -23,8 +23,32 @@ def is_guard(rule: RuleResult) -> bool:
 
 
 def better(answer: Answer, metric: str, delta: float) -> bool:
-    """Whether a metric that moved by so much, which isn't 0, got better."""
+    """Whether a metric that moved by so much, which isn't 0, got better. It has no right value between its ends."""
     return (delta > 0) is (metric not in answer.losses)
+
+
+def direction(answer: Answer, metric: str) -> str:
+    """In words what is better, where that isn't what is higher; else nothing."""
+    if metric in answer.targets:
+        return f"nearer to {answer.targets[metric]:g} is better"
+    return "lower is better" if metric in answer.losses else ""
+
+
+def clear(answer: Answer, metric: str, before: float | None, moved: DeltaSummary) -> str | None:
+    """Whether a metric that was `before` got better (`up`) or worse (`down`) with its whole interval, or neither.
+
+    Of one with a right value: whether it is nearer to it, or further off, wherever within the interval it moved to.
+    """
+    if moved.low is None or moved.high is None or not (moved.low > 0 or moved.high < 0):
+        return None
+    target = answer.targets.get(metric)
+    if target is None:
+        return "up" if better(answer, metric, moved.low) else "down"
+    if before is None:
+        return None
+    off, ends = abs(before - target), [before + moved.low - target, before + moved.high - target]
+    nearest = 0.0 if ends[0] < 0 < ends[1] else min(map(abs, ends))
+    return "up" if max(map(abs, ends)) < off else "down" if nearest > off else None
 
 
 def ordered(rules: Sequence[RuleResult]) -> list[RuleResult]:

@@ -73,6 +73,29 @@ class Ragged:
         return np.repeat(self.offsets[texts] - (ends - counts), counts) + np.arange(counts.sum())
 
 
+@dataclass(frozen=True, slots=True)
+class Meetings:
+    """Pairs of rows [m, 2], those of a pair of texts one after another from its place in `starts` [p] on."""
+
+    rows: Ints
+    starts: Ints
+
+
+def meetings(mine: Ints, theirs: Ints, pairs: Ints) -> Meetings:
+    """Every row of one text with every row of the other, pair of texts after pair, each of which has a row.
+
+    Shapes: mine and theirs, offsets of the rows of either side's texts, as in `Ragged`; pairs [p, 2] of texts.
+    """
+    some, others = np.diff(mine)[pairs[:, 0]], np.diff(theirs)[pairs[:, 1]]
+    counts = some * others
+    starts = np.cumsum(counts) - counts
+    within = np.arange(counts.sum()) - np.repeat(starts, counts)
+    width = np.repeat(others, counts)
+    first = np.repeat(mine[pairs[:, 0]], counts) + within // np.maximum(width, 1)
+    second = np.repeat(theirs[pairs[:, 1]], counts) + within % np.maximum(width, 1)
+    return Meetings(np.stack([first, second], axis=1), starts)
+
+
 def runs(offsets: Ints, rows: int) -> Iterator[slice]:
     """Stretches of whole texts of no more than `rows` rows together; a longer text is a stretch of its own.
 

@@ -14,11 +14,14 @@ from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number
 from harness.release.open import Release
+from harness.release.window import best_of_windows
 from harness.run.apart import SCORERS
 from harness.run.given import Floats
 from harness.run.output import Executed, uncovered_remark
 from harness.run.replay_cases import settled
 from harness.run.retrieve import load_encoder
+from harness.run.sample import sampled_pairs
+from harness.run.windowed import windowed, windowed_remarks
 from harness.suite.case import Case, Suite
 
 
@@ -65,7 +68,11 @@ def _apart(
     found = {}
     for (name, release), first, second in zip(releases.items(), queries, documents, strict=True):
         scores = SCORERS["bi"](release, first, second, np.stack([at, at], axis=1), suite.definition.ranking.grid)
-        found[name] = _executed(_Reading((first, second), scores), suite)
+        made = _executed(_Reading((first, second), scores), suite)
+        # Of a text in windows there are several vectors.
+        if not best_of_windows(release.manifest.meaning):
+            made = replace(made, sample=sampled_pairs([case.id for case in suite.cases], pairs, first, second))
+        found[name] = made
     return found
 
 
@@ -82,8 +89,14 @@ def _joint(
 
 def _executed(reading: _Reading, suite: Suite) -> Executed:
     hidden = np.sum([each.uncovered for each in reading.texts], axis=0)
-    remarks = tuple(uncovered_remark(hidden, [case.id for case in suite.cases], "case"))
-    return Executed(tuple(_output(case, reading, row) for row, case in enumerate(suite.cases)), remarks)
+    names = [case.id for case in suite.cases]
+    several = tuple(
+        each for number, encoded in enumerate(reading.texts, 1)
+        for each in windowed("case", encoded.in_windows, cases=names, readings=np.full(len(names), number))
+    )  # fmt: skip
+    remarks = (*uncovered_remark(hidden, names, "case"), *windowed_remarks(several))
+    outputs = tuple(_output(case, reading, row) for row, case in enumerate(suite.cases))
+    return Executed(outputs, remarks, windowed=several)
 
 
 def _output(case: Case, reading: _Reading, row: int) -> CaseOutput:

@@ -1,10 +1,11 @@
 """Pairs of texts that are read apart: queries at once, documents chunk by chunk, and only scores are kept."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
+from harness.candidate.window import InWindows
 from harness.errors import Misconfigured
 from harness.release.bi import SCORE_TYPES
 from harness.release.open import Release
@@ -16,6 +17,7 @@ from harness.run.given import Asked, Floats, Ints, Pairs, Scored, asked_of, shar
 from harness.run.output import CutDocument
 from harness.run.retrieve import CHUNK, reduce_of, sparse_of
 from harness.run.search import score_pairs
+from harness.run.windowed import WindowedTexts, windowed
 from harness.suite.case import Suite
 
 # Scores [p] of pairs [p, 2] of what was made of queries and of documents, on a grid; NaN where there is none. To the
@@ -96,7 +98,7 @@ def score_apart(
         texts = [suite.documents[row].text for row in part.numbers]
         for name, encoded in zip(part.names, encode(sides, texts, kept), strict=True):
             sheets[name].enter(part.numbers, encoded, suite, grid)
-    return {name: sheet.scored() for name, sheet in sheets.items()}
+    return {name: sheet.scored(suite) for name, sheet in sheets.items()}
 
 
 class _Sheet:
@@ -109,6 +111,7 @@ class _Sheet:
         self._reasons: dict[int, str] = {}
         self._cut: list[CutDocument] = []
         self._uncovered: dict[int, int] = {}
+        self._in_windows: list[InWindows] = []
 
     def enter(self, documents: Ints, encoded: Encoded, suite: Suite, grid: float) -> None:
         """Scores the pairs of the documents [k] of one chunk, rising rows of the corpus."""
@@ -125,13 +128,22 @@ class _Sheet:
             )
             for row in np.flatnonzero(encoded.tokens_lost)
         ]
+        if encoded.in_windows is not None:
+            self._in_windows.append(encoded.in_windows.among(documents))
         hidden = np.flatnonzero(encoded.uncovered)
         self._uncovered |= dict(zip(documents[hidden].tolist(), encoded.uncovered[hidden].tolist(), strict=True))
 
-    def scored(self) -> Scored:
+    def scored(self, suite: Suite) -> Scored:
         asked: list[Asked] = asked_of(self._queries, self._pairs.cases)
         hidden = [row for row in self._pairs.cases.tolist() if self._queries.uncovered[row]]
         return Scored(
             self._scores, asked, self._reasons, cut_documents=self._cut, uncovered=self._uncovered,
             uncovered_queries={row: int(self._queries.uncovered[row]) for row in hidden},
+            windowed=tuple(self._windowed(suite)),
         )  # fmt: skip
+
+    def _windowed(self, suite: Suite) -> Iterator[WindowedTexts]:
+        """Of all queries, whether a document is given for them or not."""
+        yield from windowed("query", self._queries.in_windows, cases=[case.id for case in suite.cases])
+        documents = [each.id for each in suite.documents]
+        yield from windowed("document", InWindows.joined(self._in_windows), documents=documents)

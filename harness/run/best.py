@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.rows.ragged import Ragged
+from harness.rows.ragged import Ragged, meetings
 from harness.run import search as plain
 from harness.run.front import Front, Hits
 from harness.run.maxsim import RaggedChunk
@@ -122,20 +122,9 @@ def score_best(
 
     Shapes: pairs [p, 2]. NaN where a vector of one of the two isn't finite.
     """
-    mine, theirs = queries.counts[pairs[:, 0]], documents.counts[pairs[:, 1]]
-    counts = mine * theirs
-    if not len(counts):
+    if not len(pairs):
         return np.empty(0)
-    starts = np.cumsum(counts) - counts
-    within = np.arange(counts.sum()) - np.repeat(starts, counts)
-    width = np.repeat(theirs, counts)
-    every = np.stack(
-        [
-            np.repeat(queries.offsets[pairs[:, 0]], counts) + within // width,
-            np.repeat(documents.offsets[pairs[:, 1]], counts) + within % width,
-        ],
-        axis=1,
-    )
-    scores = plain.score_pairs(queries.values, documents.values, every, grid=grid, score_type=score_type)
-    best: Scores = np.maximum.reduceat(scores, starts)
+    every = meetings(queries.offsets, documents.offsets, pairs)
+    scores = plain.score_pairs(queries.values, documents.values, every.rows, grid=grid, score_type=score_type)
+    best: Scores = np.maximum.reduceat(scores, every.starts)
     return best

@@ -13,6 +13,7 @@ from harness.run.given import Given
 from harness.run.output import Executed
 from harness.run.ranking import Cut, cut_ranking
 from harness.run.stage import most_cut, told_by
+from harness.run.windowed import of_member
 
 Floats = NDArray[np.float64]
 
@@ -101,9 +102,9 @@ def fuse(
     rows = zip(*(each.outputs for each in members.values()), strict=True)
     outputs = tuple(_output(said, dict(zip(members, row, strict=True)), cut, judged, given) for row in rows)
     remarks = tuple(remark for role, each in members.items() for remark in told_by(role, each.remarks))
-    return Executed(
-        outputs, remarks, most_cut(document for each in members.values() for document in each.cut_documents)
-    )
+    cut_documents = most_cut(document for each in members.values() for document in each.cut_documents)
+    several = tuple(one for role, each in members.items() for one in of_member(role, each.windowed))
+    return Executed(outputs, remarks, cut_documents, windowed=several)
 
 
 def _output(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoded
 from harness.run.output import CutDocument
+from harness.run.windowed import WindowedTexts
 from harness.suite.case import Candidate, Suite
 
 Ints = NDArray[np.int64]
@@ -78,7 +79,8 @@ class Scored:
 
     Shapes: scores [p], NaN where there is none; `reasons`: why a pair raised, by its position; `asked` [n]. Of texts
     that are read together: logits [p, l] and shares [2, p, 2], the tokens kept and lost of query and document.
-    `uncovered`: characters that no window shows, by the document's row; `uncovered_queries` by the case's.
+    `uncovered`: characters that no window shows, by the document's row; `uncovered_queries` by the case's. `windowed`:
+    texts, or pairs, that were read in several.
     """
 
     scores: Floats
@@ -89,6 +91,7 @@ class Scored:
     cut_documents: Sequence[CutDocument] = ()
     uncovered: Mapping[int, int] = field(default_factory=dict)
     uncovered_queries: Mapping[int, int] = field(default_factory=dict)
+    windowed: tuple[WindowedTexts, ...] = ()
 
 
 def shared(wanted: Mapping[str, Ints], size: int) -> Iterator["Wanted"]:

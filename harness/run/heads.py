@@ -18,6 +18,7 @@ from harness.output.case import CaseOutput, OutputStatus
 from harness.release.open import Release
 from harness.run.output import Executed, Remark, uncovered_remark
 from harness.run.replay_cases import NOT_FINITE, settled
+from harness.run.windowed import WindowedTexts, windowed, windowed_remarks
 from harness.suite.case import Case, Inputs, Suite
 
 LAID_OUT = ("tags", "span")
@@ -46,8 +47,17 @@ def run_heads(releases: Mapping[str, Release], suite: Suite, kept: Pieces | None
             for case, start, end in zip(suite.cases, starts, starts[1:], strict=False)
         )
         labels = tuple(output.labels or ()) if output.kind in NAMED else ()
-        found[name] = Executed(tuple(outputs), tuple(_remarks(suite, starts, encoded)), labels=labels)
+        several = tuple(_windowed(suite, starts, encoded))
+        remarks = (*_remarks(suite, starts, encoded), *windowed_remarks(several))
+        found[name] = Executed(tuple(outputs), remarks, labels=labels, windowed=several)
     return found
+
+
+def _windowed(suite: Suite, starts: Sequence[int], encoded: Encoded) -> Iterator[WindowedTexts]:
+    counts = np.diff(starts)
+    cases = [case.id for case, count in zip(suite.cases, counts.tolist(), strict=True) for _ in range(count)]
+    readings = np.arange(starts[-1]) - np.repeat(starts[:-1], counts) + 1
+    yield from windowed("case", encoded.in_windows, cases=cases, readings=readings)
 
 
 def _refuse_other_windows(release: Release, suite: Suite) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.encoder import Encoded
+from harness.candidate.encoder import Encoded, Several
+from harness.candidate.window import InWindows
 from harness.errors import Stopped
 
 
@@ -17,19 +18,21 @@ class Part:
     """What is kept of the documents `start`, `start` + 1, …, memory-mapped.
 
     Shapes: values [sum of rows, d] float32 with offsets [c + 1] int64, one row a document for single vectors, or one
-    for each window where the best counts; indices [sum of rows] int32 where vectors are sparse, else None.
+    for each window where the best counts; indices [sum of rows] int32 where vectors are sparse, else None. `several`,
+    as of Encoded.
     """
 
     start: int
     values: NDArray[np.float32]
     offsets: NDArray[np.int64]
     indices: NDArray[np.int32] | None
+    several: Several | None = None
 
 
 @dataclass(slots=True)
 class Index:
     """All parts so far; by document, tokens kept and lost and the characters that no window shows; `failed`: why a
-    document has nothing, by its row.
+    document has nothing, by its row; `in_windows`: of each part, the documents that have several.
     """
 
     folder: Path
@@ -38,6 +41,7 @@ class Index:
     lost: list[int] = field(default_factory=list)
     failed: dict[int, str] = field(default_factory=dict)
     uncovered: list[int] = field(default_factory=list)
+    in_windows: list[InWindows] = field(default_factory=list)
 
     def add(self, encoded: Encoded) -> None:
         """Puts what was made of the next documents at the end. Raises Stopped where the disk is full."""
@@ -48,11 +52,14 @@ class Index:
             for name, each in (("values", encoded.values), ("indices", encoded.indices))
             if each is not None
         ]
-        self.parts.append(Part(start, arrays[0], encoded.offsets, arrays[1] if len(arrays) > 1 else None))
+        indices = arrays[1] if len(arrays) > 1 else None
+        self.parts.append(Part(start, arrays[0], encoded.offsets, indices, encoded.several))
         self.failed |= {start + row: reason for row, reason in encoded.failed.items()}
         self.kept += encoded.tokens_kept.tolist()
         self.lost += encoded.tokens_lost.tolist()
         self.uncovered += encoded.uncovered.tolist()
+        if encoded.in_windows is not None:
+            self.in_windows.append(encoded.in_windows.among(start + np.arange(len(encoded.tokens_kept))))
 
     def _on_disk(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         file = self.folder / name

@@ -6,7 +6,9 @@ import numpy as np
 
 from harness.candidate.cross import Pair, PairEncoder
 from harness.candidate.encoder import Encoded, Pieces, encode
+from harness.candidate.window import InWindows
 from harness.run.given import Asked, Floats, Ints, Pairs, Scored, shared
+from harness.run.windowed import WindowedTexts, windowed
 from harness.suite.case import Suite
 
 # Pairs that are read at a time.
@@ -44,6 +46,7 @@ class _Sheet:
         self._shares: Ints = np.zeros((2, count, 2), dtype=np.int64)
         self._reasons: dict[int, str] = {}
         self._uncovered: dict[int, int] = {}
+        self._in_windows: list[InWindows] = []
 
     def enter(self, codes: Ints, encoded: Encoded, grid: float) -> None:
         at = self._order[np.searchsorted(self.codes, codes, sorter=self._order)]
@@ -53,14 +56,22 @@ class _Sheet:
         if encoded.shares_kept is not None and encoded.shares_lost is not None:
             self._shares[:, at] = encoded.shares_kept, encoded.shares_lost
         self._reasons |= {int(at[position]): reason for position, reason in encoded.failed.items()}
+        if encoded.in_windows is not None:
+            self._in_windows.append(encoded.in_windows.among(at))
         for position in np.flatnonzero(encoded.uncovered):
             self._uncovered[int(self._pairs.documents[at[position]])] = int(encoded.uncovered[position])
 
     def scored(self, suite: Suite) -> Scored:
         return Scored(
             self._scores, tuple(self._asked(suite)), self._reasons, self._logits, self._shares,
-            uncovered=self._uncovered,
+            uncovered=self._uncovered, windowed=tuple(self._windowed(suite)),
         )  # fmt: skip
+
+    def _windowed(self, suite: Suite) -> Iterator[WindowedTexts]:
+        """Pairs, by their queries and documents."""
+        cases = [suite.cases[row].id for row in self._pairs.rows.tolist()]
+        documents = [suite.documents[row].id for row in self._pairs.documents.tolist()]
+        yield from windowed("pair", InWindows.joined(self._in_windows), cases=cases, documents=documents)
 
     def _asked(self, suite: Suite) -> Iterator[Asked]:
         """Of a query, the tokens of that one of its pairs which lost most."""

@@ -11,6 +11,7 @@ from harness.output.case import CaseOutput
 
 if TYPE_CHECKING:
     from harness.run.sample import VectorSample
+    from harness.run.windowed import WindowedTexts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ class CutDocument:
 class Executed:
     """Everything that is kept of one side. `remarks`: what was met besides, counted. `labels`: what the columns of
     class scores are called, in their order, and `named` what the data call those that they name otherwise. `sample`: of
-    a release with one vector a text that searched the corpus, some of its vectors, which are not kept.
+    a release with one vector a text that searched the corpus, or compared two texts, some of its vectors, which are not
+    kept. `windowed`: texts that were read in several windows.
     """
 
     outputs: tuple[CaseOutput, ...]
@@ -54,3 +56,4 @@ class Executed:
     labels: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
     sample: "VectorSample | None" = None
+    windowed: "tuple[WindowedTexts, ...]" = ()

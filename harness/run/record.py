@@ -1,15 +1,20 @@
 """What a run puts into the store: the suite once, a run's row, and every output of a side in one transaction."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from harness.output.case import CaseOutput
 from harness.output.task import Number, Scores, Span, Tags
+from harness.release.field import sides_of
+from harness.release.open import Release
+from harness.release.prompts import prompt_of
 from harness.run.output import Executed
 from harness.run.record_candidates import record_candidates
+from harness.run.record_windows import record_windows
 from harness.store.connection import Connection
 from harness.store.write import Column, append, finish, remove, replace, update
 from harness.suite.case import Attribute, Gold, GoldAnswer
@@ -101,6 +106,32 @@ def _record_lock(connection: Connection, key: dict[str, str], lock: Lock) -> Non
     })  # fmt: skip
 
 
+def record_prompts(connection: Connection, run: str, side: str, release: Release, suite_name: str) -> None:
+    """What stands before texts on one suite, by the parts that read them."""
+    every = list(_prompts(release, suite_name))
+    replace(connection, "prompts", {"run": run, "side": side}, {
+        "part": pa.array([each.part for each in every], pa.string()),
+        "texts": pa.array([each.texts for each in every], pa.string()),
+        "prompt": pa.array([each.prompt for each in every], pa.string()),
+    })  # fmt: skip
+
+
+class _Prompt(NamedTuple):
+    part: str
+    texts: str
+    prompt: str
+
+
+def _prompts(release: Release, suite_name: str, part: str = "") -> Iterator[_Prompt]:
+    """A release's own encoders', also where two releases bring them; else those of what it is made of."""
+    meaning = release.manifest.meaning
+    for texts, tower in sides_of(meaning).items():
+        yield _Prompt(part, texts, prompt_of(tower, texts, suite_name))
+    if not meaning.towers:
+        for role, member in release.members.items():
+            yield from _prompts(member, suite_name, f"{part}/{role}".lstrip("/"))
+
+
 def record_outputs(
     connection: Connection, run: str, side: str, release: str, executed: Executed, seconds: float
 ) -> None:
@@ -140,6 +171,7 @@ def record_outputs(
         "tokens_kept": pa.array([each.tokens_kept for each in executed.cut_documents], pa.int64()),
         "tokens_lost": pa.array([each.tokens_lost for each in executed.cut_documents], pa.int64()),
     })  # fmt: skip
+    record_windows(connection, key, executed.windowed)
     finish(connection, run, f"outputs:{side}", seconds)
 
 
@@ -154,7 +186,7 @@ def copy_outputs(connection: Connection, run: str, side: str, release: str, outp
         return False
     for table, own in (
         ("outputs", 3), ("rankings", 3), ("task_outputs", 3), ("remarks", 2), ("cut_documents", 2), ("candidates", 2),
-        ("candidate_sets", 2), ("output_labels", 2), ("vector_diagnostics", 3),
+        ("candidate_sets", 2), ("output_labels", 2), ("vector_diagnostics", 3), ("texts_in_windows", 3),
     ):  # fmt: skip
         mine = {"run": run, "side": side, "release": release}
         names = list(mine)[:own]

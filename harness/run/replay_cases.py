@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import Misconfigured
-from harness.file.lines import Entry, JsonValue, Place, read_objects, refuse, shown
+from harness.file.lines import Entry, JsonValue, Place, read_objects, refuse, shown, text_of
 from harness.output.case import CaseOutput, OutputStatus
 from harness.output.task import Number, Scores, Span, Tags, TaskOutput
 from harness.release.definition import Recorded
@@ -88,6 +88,8 @@ def _jsonl(release: Release, recorded: Recorded, suite: Suite, labels: list[str]
     for entry in read_objects(release.folder / recorded.path, constants=True):
         case_id = entry.keys.get("id")
         named = [key for key in keys if key in entry.keys]
+        if "id" in entry.keys and not isinstance(case_id, str):
+            text_of(entry, "id")
         if not isinstance(case_id, str) or len(named) != 1:
             refuse(
                 entry.place, f"the keys {', '.join(sorted(entry.keys))}",
@@ -123,6 +125,7 @@ def _conll(release: Release, recorded: Recorded, suite: Suite, labels: list[str]
         -1 if recorded.column is None else recorded.column,
         tab=source.separator == "tab",
         comments=source.comments,
+        gaps=True,
     )
     for case_id, one in read_conll_tags(file, {case.id: _tokens(case) for case in suite.cases}).items():
         yield case_id, Read(Tags(one.tags), one.place)
@@ -196,9 +199,12 @@ def _choices(entry: Entry, key: str, choices: str | tuple[str, ...] | None) -> S
 
 def _tags(entry: Entry) -> Tags:
     value = entry.keys["tags"]
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        refuse(entry.place, "`tags` that are no list of texts", "a list of texts", 'Write "tags": ["O", "B-PER"].')
-    return Tags(tuple(str(each) for each in value))
+    if not isinstance(value, list) or not all(isinstance(each, str | None) for each in value):
+        refuse(
+            entry.place, "`tags` that are no list of texts", "a list of texts, null for a tag that is lacking",
+            'Write "tags": ["O", "B-PER"].',
+        )  # fmt: skip
+    return Tags(tuple("" if each is None else str(each) for each in value))
 
 
 def _span(entry: Entry) -> Span:

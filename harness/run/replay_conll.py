@@ -9,7 +9,7 @@ from harness.suite.formats.conll import ColumnFile, Sentence, sentences
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """One sentence's tags, as many as its tokens; `place` is the line of its first token."""
+    """One sentence's tags, as many as its tokens, empty where a row has none; `place`: the line of its first token."""
 
     tokens: tuple[str, ...]
     tags: tuple[str, ...]
@@ -20,7 +20,8 @@ def read_conll_tags(file: ColumnFile, cases: Mapping[str, tuple[str, ...]]) -> d
     """The tags of every sentence of a file, by case.
 
     `cases` are the tokens of the suite's cases, in their order: columns have no IDs, so the file's sentences are theirs
-    one by one, which the tokens must bear out. A file may end early; what it lacks has no entry.
+    one by one, which the tokens must bear out. A file may end early, and so may a sentence; what the file lacks has no
+    entry.
 
     Raises Misconfigured for a sentence whose tokens are another case's or nobody's, and as `sentences`.
     """
@@ -41,7 +42,7 @@ def read_conll_tags(file: ColumnFile, cases: Mapping[str, tuple[str, ...]]) -> d
 
 
 def _check_tokens(sentence: Sentence, case_id: str, tokens: tuple[str, ...]) -> None:
-    if sentence.tokens == tokens:
+    if sentence.tokens == tokens[: len(sentence.tokens)]:
         return
     pairs = list(zip(sentence.tokens, tokens, strict=False))
     at = next((i for i, (here, there) in enumerate(pairs) if here != there), None)

@@ -18,6 +18,7 @@ from harness.run.joint import score_joint
 from harness.run.output import Executed, Remark, uncovered_remark
 from harness.run.ranking import Cut, cut_ranking
 from harness.run.retrieve import load_encoder
+from harness.run.windowed import windowed_remarks
 from harness.suite.case import Suite
 
 # Releases whose model reads both texts together.
@@ -66,7 +67,8 @@ def _executed(
         _output(wanted, pairs, scored, at, suite.cases[row].id, judged.get(suite.cases[row].id, set()))
         for at, row in enumerate(pairs.cases)
     )
-    return Executed(outputs, tuple(_remarks(pairs, scored, suite)), tuple(scored.cut_documents))
+    remarks = (*_remarks(pairs, scored, suite), *windowed_remarks(scored.windowed))
+    return Executed(outputs, remarks, tuple(scored.cut_documents), windowed=scored.windowed)
 
 
 def _output(wanted: Reranking, pairs: Pairs, scored: Scored, at: int, case_id: str, judged: set[str]) -> CaseOutput:

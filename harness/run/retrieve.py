@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from harness.candidate.encoder import Encoded, Encoder, Pieces, encode
 from harness.candidate.load import load_to_run
+from harness.candidate.window import InWindows
 from harness.errors import Misconfigured
 from harness.output.case import CaseOutput, OutputStatus
 from harness.release.bi import SCORE_TYPES
@@ -28,6 +29,7 @@ from harness.run.output import CutDocument, Executed, Remark, uncovered_remark
 from harness.run.ranking import WHOLE_GROUP, Cut, cut_ranking
 from harness.run.sample import VectorSample, lengths, sampled
 from harness.run.search import Chunk, Found, search
+from harness.run.windowed import windowed, windowed_remarks
 from harness.suite.case import Document, Suite
 
 # Documents encoded together; what is kept of all others lies on disk.
@@ -145,7 +147,10 @@ def _sparse(release: Release, queries: Encoded, index: Index, sought: Sought) ->
 def sparse_of(release: Release, made: Encoded | Part) -> SparseVectors:
     """What was made of some texts, as vectors over the release's vocabulary."""
     indices = np.empty(0, dtype=np.int32) if made.indices is None else made.indices
-    return SparseVectors(made.offsets, indices, made.values[:, 0], release.manifest.meaning.output.dimension)
+    width, several = release.manifest.meaning.output.dimension, made.several
+    if several is None:
+        return SparseVectors(made.offsets, indices, made.values[:, 0], width)
+    return SparseVectors(several.vectors, indices, made.values[:, 0], width, several.texts)
 
 
 def _of_rows(release: Release, queries: Encoded, index: Index, sought: Sought) -> Found:
@@ -196,8 +201,12 @@ def _ranked(
         for position, case in enumerate(suite.cases)
     )
     cut_documents = tuple(CutDocument(str(ids[row]), index.kept[row], index.lost[row]) for row in cut_rows(index))
-    remarks = tuple(_remarks(suite, queries, index, found, ids, cut_documents))
-    return Executed(outputs, remarks, cut_documents, sample=sample)
+    several = (
+        *windowed("query", queries.in_windows, cases=[case.id for case in suite.cases]),
+        *windowed("document", InWindows.joined(index.in_windows), documents=ids.tolist()),
+    )
+    remarks = (*_remarks(suite, queries, index, found, ids, cut_documents), *windowed_remarks(several))
+    return Executed(outputs, remarks, cut_documents, sample=sample, windowed=several)
 
 
 def _sample(

@@ -55,6 +55,31 @@ def sampled(suite: Suite, documents: Sequence[Document], queries: Encoded, index
     )
 
 
+def sampled_pairs(
+    case_ids: Sequence[str], texts: Sequence[tuple[str, str]], queries: Encoded, documents: Encoded
+) -> VectorSample:
+    """The sample where every case is two texts, the first read as a query and the second as a document.
+
+    Each text once, under the lowest ID that has it: many pairs share one. Nothing says which texts belong together.
+    """
+    row = {each: at for at, each in enumerate(case_ids)}
+    first: dict[str, str] = {}
+    second: dict[str, str] = {}
+    for each in sorted(row):
+        first.setdefault(texts[row[each]][0], each)
+        second.setdefault(texts[row[each]][1], each)
+    asked, wanted = sorted(chosen(first.values(), QUERIES)), sorted(chosen(second.values(), DOCUMENTS))
+    return VectorSample(
+        query_ids=np.array(asked, dtype=object),
+        queries=queries.vectors[[row[each] for each in asked]],
+        document_ids=np.array(wanted, dtype=object),
+        documents=documents.vectors[[row[each] for each in wanted]],
+        texts=np.array([text_digest(texts[row[each]][1]) for each in wanted], dtype=object),
+        by_chance=np.ones(len(wanted), dtype=bool),
+        relevant=frozenset(),
+    )
+
+
 def lengths(vectors: NDArray[np.float32]) -> list[float | None]:
     """[n], of vectors [n, d]; None where one isn't finite."""
     exact = vectors.astype(np.float64)

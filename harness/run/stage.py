@@ -8,6 +8,7 @@ import numpy as np
 from harness.output.case import CaseOutput, OutputStatus
 from harness.run.given import Given
 from harness.run.output import CutDocument, Executed, Remark
+from harness.run.windowed import of_member
 from harness.suite.case import Suite
 
 
@@ -40,7 +41,9 @@ def staged(retrieved: Executed, reranked: Executed) -> Executed:
         for first in retrieved.outputs
     )
     remarks = (*told_by("retriever", retrieved.remarks), *told_by("reranker", reranked.remarks))
-    return Executed(outputs, remarks, most_cut((*retrieved.cut_documents, *reranked.cut_documents)))
+    cut = most_cut((*retrieved.cut_documents, *reranked.cut_documents))
+    several = (*of_member("retriever", retrieved.windowed), *of_member("reranker", reranked.windowed))
+    return Executed(outputs, remarks, cut, windowed=several)
 
 
 def told_by(role: str, remarks: Iterable[Remark]) -> Iterator[Remark]:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, replace
 
 from harness.identity import Json
 from harness.output.change import CaseChange, FirstAnswer, TransitionCount, Transitions
+from harness.output.judgement import Judgement
 from harness.store.case import predicted
 from harness.store.connection import Connection
 
@@ -173,23 +174,14 @@ def ranked_rows(connection: Connection, run: str, side: str) -> Iterator[RankedR
     return (RankedRow(*row) for row in rows)
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRow:
-    """One judgement."""
-
-    case_id: str
-    document_id: str
-    grade: int
-
-
-def judgements(connection: Connection, run: str) -> Iterator[JudgedRow]:
+def judgements(connection: Connection, run: str) -> Iterator[Judgement]:
     """The judgements of a run's suite, cases in suite order."""
     rows = connection.execute(
         """SELECT j.case_id, j.document_id, j.grade FROM judgements j JOIN runs r USING (suite_digest)
            JOIN cases k USING (suite_digest, case_id) WHERE r.run = ? ORDER BY k.position, j.document_id""",
         [run],
     ).fetchall()
-    return (JudgedRow(*row) for row in rows)
+    return (Judgement(*row) for row in rows)
 
 
 def _first(document_id: str | None, head: str | None, grade: int | None) -> FirstAnswer | None:

@@ -1,24 +1,10 @@
 """Reading back what the parent did with each case, as far as slices are made of it."""
 
-from dataclasses import dataclass
-
+from harness.output.parent import ParentCase
 from harness.store.connection import Connection
 
 
-@dataclass(frozen=True, slots=True)
-class ParentRow:
-    """One case of the parent's. Tokens None where it does not tell, and then `cut` too where no document was cut.
-    `rank`: of the first relevant document among what a last stage was given, else in the ranking, where tied documents
-    share the first of their places; None where it is in neither. `norm` of the query's vector, None where it has none.
-    """
-
-    tokens: int | None
-    cut: bool | None
-    rank: int | None
-    norm: float | None
-
-
-def parent_cases(connection: Connection, run: str) -> dict[str, ParentRow]:
+def parent_cases(connection: Connection, run: str) -> dict[str, ParentCase]:
     """By case ID, in suite order; empty where the run has no parent."""
     rows = connection.execute(
         """WITH relevant AS (
@@ -49,4 +35,4 @@ def parent_cases(connection: Connection, run: str) -> dict[str, ParentRow]:
            WHERE o.run = $run AND o.side = 'parent' ORDER BY k.position""",
         {"run": run},
     ).fetchall()
-    return {case_id: ParentRow(tokens, cut, rank, norm) for case_id, tokens, cut, rank, norm in rows}
+    return {case_id: ParentCase(tokens, cut, rank, norm) for case_id, tokens, cut, rank, norm in rows}

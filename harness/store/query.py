@@ -58,8 +58,8 @@ def select(case_ids: Sequence[str], attributes: Mapping[str, Sequence[object]], 
     Raises Misconfigured (naming `subject`) for a condition that isn't one or names what isn't there.
     """
     position = "#" * (1 + max(map(len, attributes), default=0))  # a name that no attribute has
-    columns: dict[str, object] = {position: range(len(case_ids)), **attributes}
-    arrays = {name: pa.array(list(values)) for name, values in columns.items()}  # type: ignore[call-overload]
+    columns: dict[str, Sequence[object]] = {position: range(len(case_ids)), **attributes}
+    arrays = {name: pa.array(list(values)) for name, values in columns.items()}
     connection = _sealed().cursor()
     try:
         where.encode("utf-8")

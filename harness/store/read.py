@@ -1,19 +1,18 @@
 """Reading back: arrays in suite order for the mathematics, typed records for the rest."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.errors import Misconfigured, NotFound
 from harness.identity import digest, text_digest
 from harness.output.answer import Counts, DeltaSummary, Summary
 from harness.output.decision import Outcome, RuleResult
+from harness.output.exposure import Exposure
 
 SIDES = ("parent", "candidate")
 RULE_COLUMNS = tuple(RuleResult.__dataclass_fields__)
@@ -38,11 +37,12 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class MetricRecord:
-    """One row of `metrics`; `form` is mean, finish or rank."""
+    """One row of `metrics`; `form` is mean, finish or rank. Cases are told to have got worse by the one `followed`."""
 
     metric: str
     form: str
     higher_is_better: bool
+    followed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,47 +63,12 @@ class ReleaseRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class ExposureRecord:
-    """One row of `exposures`."""
-
-    run: str
-    data: str
-    policy: str
-    candidate: str
-    parent: str | None
-    outcomes: str
-    parameters: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class CaseRows:
     """The cases of a run's suite in suite order. Shapes: each [n]."""
 
     case_ids: NDArray[np.object_]
     roles: NDArray[np.object_]
     groups: NDArray[np.object_]
-
-
-@dataclass(frozen=True, slots=True)
-class RankingRows:
-    """One side's rankings and the judgements they are held against, in suite order.
-
-    Shapes: case_ids, status, truncated, non_finite, crossing [n]; offsets [n+1] into scores [r], falling within a case;
-    judged_offsets [n+1] into judged_grade, judged_score (NaN when not retrieved) and judged_position
-    (0-based, -1 when not retrieved) [j].
-    """
-
-    case_ids: NDArray[np.object_]
-    status: NDArray[np.object_]
-    truncated: NDArray[np.bool_]
-    non_finite: NDArray[np.bool_]
-    crossing: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    judged_offsets: NDArray[np.int64]
-    judged_grade: NDArray[np.int64]
-    judged_score: NDArray[np.float64]
-    judged_position: NDArray[np.int64]
 
 
 def find_run(connection: duckdb.DuckDBPyConnection, name: str) -> RunRecord:
@@ -137,56 +102,6 @@ def has_run(connection: duckdb.DuckDBPyConnection, run: str) -> bool:
     return bool(connection.execute("SELECT 1 FROM runs WHERE run = ?", [run]).fetchall())
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What one side's model read of the texts that it cut: tokens kept and lost, by document or case ID."""
-
-    kept: dict[str, int]
-    lost: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class RunPair:
-    """The latest decided run of two contents, both live: what each read, of how many texts, and what computed it."""
-
-    documents: dict[str, Reading]
-    queries: dict[str, Reading]
-    n_documents: int
-    n_queries: int
-    runtimes: dict[str, str]
-
-
-def run_of(connection: duckdb.DuckDBPyConnection, parent: str, candidate: str) -> RunPair | None:
-    """What a stored run knows of the way from one content to another; None where there is no such run."""
-    rows = connection.execute(
-        """SELECT r.run, json_extract(s.lock, '$.documents')::BIGINT, p.runtime, c.runtime,
-                  (SELECT count(*) FROM outputs o WHERE o.run = r.run AND o.side = 'candidate')
-           FROM runs r JOIN suites s USING (suite_digest)
-           JOIN releases p ON p.run = r.run AND p.side = 'parent' AND p.content_id = ? AND p.interaction <> 'recorded'
-           JOIN releases c ON c.run = r.run AND c.side = 'candidate' AND c.content_id = ?
-           WHERE r.decision IS NOT NULL ORDER BY r.updated_at DESC, r.run LIMIT 1""",
-        [parent, candidate],
-    ).fetchall()
-    if not rows:
-        return None
-    run, n_documents, of_parent, of_candidate, n_queries = rows[0]
-    return RunPair(
-        documents={side: _reading(connection, "cut_documents", "document_id", run, side) for side in SIDES},
-        queries={side: _reading(connection, "outputs", "case_id", run, side) for side in SIDES},
-        n_documents=n_documents,
-        n_queries=n_queries,
-        runtimes={"parent": of_parent, "candidate": of_candidate},
-    )
-
-
-def _reading(connection: duckdb.DuckDBPyConnection, table: str, name: str, run: str, side: str) -> Reading:
-    rows = connection.execute(
-        f"SELECT {name}, tokens_kept, tokens_lost FROM {table} WHERE run = ? AND side = ? AND tokens_lost > 0",
-        [run, side],
-    ).fetchall()
-    return Reading({row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
-
-
 def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
     """Digest of the candidate's rankings, or of what it said, over the promotion cases: equal where two releases answer
     alike.
@@ -204,16 +119,16 @@ def outcomes_digest(connection: duckdb.DuckDBPyConnection, run: str) -> str:
             ("task_outputs", "to_json(row(g.case_id, g.scores, g.value, g.tags, g.answer, g.null_score))", "g.case_id"),
         )
     ]  # fmt: skip
-    # Either is empty; the digest of nothing is left out, so that one of rankings is what it was.
+    # One of the two is empty, and the digest of nothing is left out.
     ranked, said = digests
     return ranked if said == text_digest("") else said
 
 
-def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[ExposureRecord, ...]:
+def exposures(connection: duckdb.DuckDBPyConnection, data: str) -> tuple[Exposure, ...]:
     """Who read the promotion outcomes of these data, first first."""
-    columns = ", ".join(ExposureRecord.__dataclass_fields__)
+    columns = ", ".join(Exposure.__dataclass_fields__)
     rows = connection.execute(f"SELECT {columns} FROM exposures WHERE data = ? ORDER BY rowid", [data]).fetchall()
-    return tuple(ExposureRecord(*row) for row in rows)
+    return tuple(Exposure(*row) for row in rows)
 
 
 def findings_besides(connection: duckdb.DuckDBPyConnection, run: str) -> frozenset[str]:
@@ -276,102 +191,10 @@ def case_marks(connection: duckdb.DuckDBPyConnection, suite_digest: str) -> Case
     )
 
 
-def rankings(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> RankingRows:
-    """One side's stored rankings as arrays."""
-    outputs = connection.execute(
-        """SELECT o.case_id, o.status, coalesce(o.tokens_lost, 0) > 0 AS truncated, o.non_finite, o.crossing,
-                  o.retrieved,
-                  (SELECT count(*) FROM judgements j
-                   WHERE j.suite_digest = k.suite_digest AND j.case_id = k.case_id) AS judged
-           FROM outputs o JOIN runs r ON r.run = o.run
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
-           WHERE o.run = ? AND o.side = ? ORDER BY k.position""",
-        [run, side],
-    ).fetchnumpy()
-    scores = connection.execute(
-        """SELECT g.score FROM rankings g JOIN runs r ON r.run = g.run
-           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = g.case_id
-           WHERE g.run = ? AND g.side = ? ORDER BY k.position, g.position""",
-        [run, side],
-    ).fetchnumpy()
-    judged = connection.execute(
-        """SELECT j.grade, coalesce(g.score, 'nan'::DOUBLE) AS score, coalesce(g.position, 0) - 1 AS position
-           FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
-           JOIN judgements j ON j.suite_digest = k.suite_digest AND j.case_id = k.case_id
-           JOIN outputs o ON o.run = r.run AND o.side = ? AND o.case_id = k.case_id
-           LEFT JOIN rankings g ON g.run = r.run AND g.side = o.side AND g.case_id = k.case_id
-                                AND g.document_id = j.document_id
-           WHERE r.run = ? ORDER BY k.position, j.document_id""",
-        [side, run],
-    ).fetchnumpy()
-    return RankingRows(
-        case_ids=objects(outputs["case_id"]),
-        status=objects(outputs["status"]),
-        truncated=np.asarray(outputs["truncated"], dtype=bool),
-        non_finite=np.asarray(outputs["non_finite"], dtype=bool),
-        crossing=np.asarray(outputs["crossing"], dtype=np.int64),
-        offsets=_offsets(outputs["retrieved"]),
-        scores=np.asarray(scores["score"], dtype=np.float64),
-        judged_offsets=_offsets(outputs["judged"]),
-        judged_grade=np.asarray(judged["grade"], dtype=np.int64),
-        judged_score=np.asarray(judged["score"], dtype=np.float64),
-        judged_position=np.asarray(judged["position"], dtype=np.int64),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateSet:
-    """What one side's last stage was given: the digest of every case's document IDs in order, cases and pairs."""
-
-    digest: str
-    cases: int
-    pairs: int
-
-
-def candidate_sets(connection: duckdb.DuckDBPyConnection, run: str) -> dict[str, CandidateSet]:
-    """By side; a side whose releases have no last stage of their own has none."""
-    rows = connection.execute(
-        "SELECT side, digest, cases, pairs FROM candidate_sets WHERE run = ? ORDER BY side", [run]
-    ).fetchall()
-    return {side: CandidateSet(*row) for side, *row in rows}
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateRows:
-    """How many documents a last stage was given for each case [n], and of every judgement [j], in the order of
-    `RankingRows`, whether its document was among them.
-    """
-
-    counts: NDArray[np.int64]
-    given: NDArray[np.bool_]
-
-
-def candidates(connection: duckdb.DuckDBPyConnection, run: str, side: str) -> CandidateRows | None:
-    """One side's candidates in suite order; None for a side that was given none."""
-    if side not in candidate_sets(connection, run):
-        return None
-    counts = connection.execute(
-        """SELECT count(c.document_id) AS count FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
-           LEFT JOIN candidates c ON c.run = r.run AND c.side = ? AND c.case_id = k.case_id
-           WHERE r.run = ? GROUP BY k.position ORDER BY k.position""",
-        [side, run],
-    ).fetchnumpy()
-    given = connection.execute(
-        """SELECT c.document_id IS NOT NULL AS given
-           FROM runs r JOIN cases k ON k.suite_digest = r.suite_digest
-           JOIN judgements j ON j.suite_digest = k.suite_digest AND j.case_id = k.case_id
-           LEFT JOIN candidates c ON c.run = r.run AND c.side = ? AND c.case_id = k.case_id
-                                  AND c.document_id = j.document_id
-           WHERE r.run = ? ORDER BY k.position, j.document_id""",
-        [side, run],
-    ).fetchnumpy()
-    return CandidateRows(np.asarray(counts["count"], dtype=np.int64), np.asarray(given["given"], dtype=bool))
-
-
 def metrics(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[MetricRecord, ...]:
     """Every metric that a run was decided with, in the suite's order."""
     rows = connection.execute(
-        "SELECT metric, form, higher_is_better FROM metrics WHERE run = ? ORDER BY position", [run]
+        "SELECT metric, form, higher_is_better, followed FROM metrics WHERE run = ? ORDER BY position", [run]
     ).fetchall()
     return tuple(MetricRecord(*row) for row in rows)
 
@@ -437,12 +260,6 @@ def training_remarks(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[s
     )
 
 
-def first_documents(connection: duckdb.DuckDBPyConnection, run: str) -> dict[tuple[str, str], str]:
-    """What each side put first, by (side, case ID); a side that ranked nothing has no entry."""
-    rows = connection.execute("SELECT side, case_id, document_id FROM rankings WHERE run = ? AND position = 1", [run])
-    return {(side, case_id): document_id for side, case_id, document_id in rows.fetchall()}
-
-
 def rule_results(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[RuleResult, ...]:
     """The stored outcome of every rule, in the order of the suite."""
     rows = connection.execute(
@@ -452,61 +269,6 @@ def rule_results(connection: duckdb.DuckDBPyConnection, run: str) -> tuple[RuleR
     return tuple(RuleResult(**{**row, "outcome": Outcome(row["outcome"])}) for row in found)
 
 
-def _offsets(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.int64))]).astype(np.int64)
-
-
 def objects(column: NDArray[np.object_] | list[Any]) -> NDArray[np.object_]:
     """DuckDB gives text as object arrays, masked where a NULL could stand; none of these columns holds one."""
     return np.asarray(column, dtype=object)
-
-
-EVIDENCE = (
-    "outputs",
-    "cut_documents",
-    "candidates",
-    "candidate_sets",
-    "remarks",
-    "training_leaks",
-    "run_slice_members",
-    "rankings",
-    "task_outputs",
-    "output_labels",
-    "predictions",
-    "companions",
-    "metrics",
-    "case_metrics",
-    "summaries",
-    "counts",
-    "deltas",
-    "transitions",
-    "transition_tests",
-    "rules",
-)
-SUITE_EVIDENCE = ("cases", "case_attributes", "judgements", "golds", "slices", "slice_members")
-
-
-# Rows that are read at a time.
-PIECE = 1 << 16
-
-
-class Evidence(NamedTuple):
-    """One table of what the store knows, its rows to be read before the next table's."""
-
-    name: str
-    rows: pa.RecordBatchReader
-
-
-def evidence(connection: duckdb.DuckDBPyConnection, run: str) -> Iterator[Evidence]:
-    """Everything the store knows of a run and its suite, one table after the other, in an order of its own.
-
-    Rows come in pieces, for all of them would take more memory than the run that made them. Clocks stay out: neither
-    `runs` nor `steps` is among them.
-    """
-    for names, key, value in (
-        (EVIDENCE, "run", "?"),
-        (SUITE_EVIDENCE, "suite_digest", "(SELECT suite_digest FROM runs WHERE run = ?)"),
-    ):
-        for name in names:
-            rows = connection.sql(f"SELECT * FROM {name} WHERE {key} = {value} ORDER BY ALL", params=[run])
-            yield Evidence(name, rows.to_arrow_reader(PIECE))

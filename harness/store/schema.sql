@@ -141,6 +141,14 @@ CREATE TABLE IF NOT EXISTS releases (
     calibrator  VARCHAR                   -- JSON, as it lies beside release.toml
 );
 
+CREATE TABLE IF NOT EXISTS prompts (      -- what a side puts before texts on this suite
+    run    VARCHAR NOT NULL,
+    side   VARCHAR NOT NULL,              -- candidate | parent
+    part   VARCHAR NOT NULL,              -- role of a release that it is made of, after a slash that one's own; else ''
+    texts  VARCHAR NOT NULL,              -- query | document | pair
+    prompt VARCHAR NOT NULL
+);
+
 CREATE TABLE IF NOT EXISTS outputs (
     run          VARCHAR NOT NULL,
     side         VARCHAR NOT NULL,
@@ -267,6 +275,28 @@ CREATE TABLE IF NOT EXISTS cut_documents ( -- documents that the model did not s
     tokens_lost BIGINT  NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS texts_in_windows ( -- texts that a side read in several; the view `windows` has each of them
+    run              VARCHAR NOT NULL,
+    side             VARCHAR NOT NULL,
+    release          VARCHAR NOT NULL,
+    member           VARCHAR,             -- who read it, in a release that is composed of others
+    reads            VARCHAR NOT NULL,    -- query | document | pair (a document behind its query) | case
+    case_id          VARCHAR,             -- NULL of a document
+    document_id      VARCHAR,             -- NULL of a query or case
+    reading          BIGINT  NOT NULL,    -- of a case that is read several times which of them, from 1
+    size             BIGINT  NOT NULL,    -- as declared, in tokens that are read at once
+    aggregation      VARCHAR NOT NULL,
+    owner            VARCHAR,             -- NULL where windows are not joined as rows
+    around           BIGINT  NOT NULL,    -- tokens around every window: special ones, the prompt's, those of another text
+    uncovered        BIGINT  NOT NULL,    -- characters that no token shows
+    token_start      INTEGER[] NOT NULL,  -- by window, in the text's own tokens, from 0; ends are exclusive
+    token_end        INTEGER[] NOT NULL,
+    character_start  INTEGER[] NOT NULL,  -- in the text's characters; words stand one blank apart
+    character_end    INTEGER[] NOT NULL,
+    owned_start      INTEGER[],           -- of its tokens, those that a window speaks for
+    owned_end        INTEGER[]
+);
+
 CREATE TABLE IF NOT EXISTS remarks (      -- what a release's outputs were found to hold besides: counted, not dropped
     run    VARCHAR NOT NULL,
     side   VARCHAR NOT NULL,
@@ -303,7 +333,9 @@ CREATE TABLE IF NOT EXISTS metrics (
     position         BIGINT  NOT NULL,    -- in the suite's order, from 1
     metric           VARCHAR NOT NULL,
     form             VARCHAR NOT NULL,    -- mean | finish | rank; only a mean has values by case
-    higher_is_better BOOLEAN NOT NULL
+    higher_is_better BOOLEAN NOT NULL,
+    followed         BOOLEAN NOT NULL     -- by it a case is told to have got worse: the primary metric, where that is no
+                                          -- mean the one that says right, else the first mean; at most one
 );
 
 CREATE TABLE IF NOT EXISTS summaries (    -- promotion role

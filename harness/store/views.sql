@@ -44,6 +44,12 @@ WHERE p.gold IS DISTINCT FROM p.prediction
 GROUP BY ALL
 ORDER BY p.run, p.side, cases DESC, p.gold, p.prediction;
 
+-- By slice and bin: how many forecasts, what they say on average, and how often it comes true (promotion role).
+CREATE OR REPLACE VIEW reliability_bins AS
+SELECT run, side, "row" ->> 0 AS slice, "row" ->> 1 AS bin, ("row" ->> 2)::BIGINT AS forecasts,
+       ("row" ->> 3)::DOUBLE AS said, ("row" ->> 4)::DOUBLE AS came_true
+FROM (SELECT run, side, unnest(json_extract(content, '$.rows[*]')) AS "row" FROM companions WHERE name = 'slice-reliability');
+
 -- Every slice and metric: both sides, the difference, its interval, and what it rests on.
 CREATE OR REPLACE VIEW slice_scoreboard AS
 SELECT c.run, c.slice, c.metric, p.value AS parent_value, c.value AS candidate_value, d.delta, d.low, d.high,
@@ -98,6 +104,22 @@ JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
 WHERE o.tokens_lost > 0
 ORDER BY o.run, o.side, o.tokens_lost DESC, o.case_id;
 
+-- Every window of a text that was read in several, in the text's own tokens and characters, ends exclusive. It shares
+-- `left_tokens` with the one before it and `right_tokens` with the one behind; a token stands in up to `multiplicity`.
+CREATE OR REPLACE VIEW windows AS
+SELECT t.run, t.side, t.release, e.content_id, t.member, t.reads, t.case_id, t.document_id, t.reading, t.position,
+       token_start[position] AS token_start, token_end[position] AS token_end,
+       token_end[position] - token_start[position] AS tokens,
+       character_start[position] AS character_start, character_end[position] AS character_end,
+       greatest(token_end[position - 1] - token_start[position], 0) AS left_tokens,
+       greatest(token_end[position] - token_start[position + 1], 0) AS right_tokens,
+       owned_start[position] AS owned_start, owned_end[position] AS owned_end, t.aggregation, t.owner, t.size,
+       token_start[2] AS stride, t.around, len(token_start) AS windows,
+       least(len(token_start), ceil(token_end[1] / token_start[2])::BIGINT) AS multiplicity, t.uncovered
+FROM (SELECT *, unnest(range(1, len(token_start) + 1)) AS position FROM texts_in_windows) t
+LEFT JOIN releases e ON e.run = t.run AND e.side = t.side
+ORDER BY t.run, t.side, t.member, t.reads, t.case_id, t.document_id, t.reading, t.position;
+
 -- Pairs that a last stage did not see whole, by what was cut of either text.
 CREATE OR REPLACE VIEW cut_pairs AS
 SELECT run, side, case_id, document_id, query_tokens_kept, query_tokens_lost, document_tokens_kept, document_tokens_lost
@@ -127,9 +149,9 @@ SELECT run, id, outcome, metric, slice, delta, low, high, margin, p_adjusted, n_
 FROM rules WHERE outcome <> 'PASS'
 ORDER BY run, CASE outcome WHEN 'FAIL' THEN 0 WHEN 'UNDECIDED' THEN 1 ELSE 2 END, position;
 
--- Promotion cases that got worse: by the primary metric, from right to wrong, or without an output where the parent has one.
+-- Promotion cases that got worse: by the metric that cases are followed by, from right to wrong, or without an output where the parent has one.
 CREATE OR REPLACE VIEW regressed_cases AS
-SELECT w.run, w.case_id FROM worst_regressions w JOIN metrics m ON m.run = w.run AND m.metric = w.metric AND m.position = 1
+SELECT w.run, w.case_id FROM worst_regressions w JOIN metrics m ON m.run = w.run AND m.metric = w.metric AND m.followed
 UNION SELECT run, case_id FROM transitions WHERE transition = 'parent-only'
 UNION SELECT c.run, c.case_id
 FROM outputs c
@@ -164,10 +186,37 @@ WITH worse AS (
            CASE WHEN o.labels IS NULL THEN list_transform(t.scores, lambda x, i: {'label': i::VARCHAR, 'score': x})
                 ELSE list_sort(list_transform(t.scores, lambda x, i: {'label': o.labels[i], 'score': x})) END AS scored
     FROM task_outputs t LEFT JOIN own_labels o USING (run, side)
-), prompts AS (
-    SELECT run, side, coalesce(json_extract_string(meaning, '$.towers.document.input.prompts.document'),
-                               json_extract_string(meaning, '$.towers.both.input.prompts.document')) AS of_documents
-    FROM releases
+), numbers AS (  -- whatever a side says in numbers, labels by name
+    SELECT w.run, w.case_id, c.answer AS answer, p.answer AS parent_answer,
+           list_transform(c.scored, lambda x: x.label) AS labels, list_transform(p.scored, lambda x: x.label) AS parent_labels,
+           list_concat(list_transform(c.scored, lambda x: x.score), [c.value, c.score, c.null_score]) AS numbers,
+           list_concat(list_transform(p.scored, lambda x: x.score), [p.value, p.score, p.null_score]) AS parent_numbers,
+           list_max(list_transform(numbers, lambda x: abs(x))) AS largest,
+           list_max(list_transform(parent_numbers, lambda x: abs(x))) AS parent_largest
+    FROM worse w
+    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
+    JOIN raw p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
+    WHERE list_transform(c.scored, lambda x: x.label) IS NOT DISTINCT FROM list_transform(p.scored, lambda x: x.label)
+), of_labels AS (  -- the scores of each label, and the lowest that any has which the parent clearly puts above it
+    SELECT run, case_id, score, min(score) OVER (
+               PARTITION BY run, case_id ORDER BY parent_score DESC RANGE BETWEEN UNBOUNDED PRECEDING AND 1e-5 PRECEDING
+           ) AS above
+    FROM (SELECT run, case_id, unnest(numbers[:len(labels)]) / largest AS score,
+                 unnest(parent_numbers[:len(labels)]) / parent_largest AS parent_score
+          FROM numbers WHERE len(labels) > 1 AND largest > 0 AND parent_largest > 0)
+), parts AS (
+    SELECT run, side, list(DISTINCT part ORDER BY part) AS parts FROM prompts GROUP BY run, side
+), alone AS (  -- prompts of a part that the other side has not
+    SELECT run, side, texts, list(DISTINCT prompt) AS prompts
+    FROM prompts ANTI JOIN prompts other
+      ON other.run = prompts.run AND other.side <> prompts.side AND other.part = prompts.part AND other.texts = prompts.texts
+    GROUP BY run, side, texts
+), prompt_changes AS (
+    SELECT run, texts, c.part FROM prompts c JOIN prompts p USING (run, texts, part)
+    WHERE c.side = 'candidate' AND p.side = 'parent' AND c.prompt <> p.prompt
+    UNION ALL
+    SELECT run, texts, '' FROM alone c JOIN alone p USING (run, texts)
+    WHERE c.side = 'candidate' AND p.side = 'parent' AND NOT list_has_any(c.prompts, p.prompts)
 ), seen AS (
     SELECT run, case_id, 1 AS place, 'non-finite' AS cause, reason AS seen FROM both_outputs WHERE status <> 'ok' AND non_finite
     UNION ALL
@@ -203,14 +252,19 @@ WITH worse AS (
     SELECT run, case_id, 4, 'truncated', 'its tags end before the text does'
     FROM both_predictions WHERE list_contains(flags, 'short') AND NOT list_contains(parent_flags, 'short')
     UNION ALL
-    SELECT c.run, c.case_id, 5, 'calibration-only', 'both sides say the same numbers'
-    FROM worse w
-    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
-    JOIN raw p ON p.run = w.run AND p.side = 'parent' AND p.case_id = w.case_id
-    WHERE c.tags IS NULL AND coalesce(c.scored::VARCHAR, c.value::VARCHAR, c.score::VARCHAR) IS NOT NULL
-      AND c.scored IS NOT DISTINCT FROM p.scored AND c.value IS NOT DISTINCT FROM p.value
-      AND c.answer IS NOT DISTINCT FROM p.answer AND c.score IS NOT DISTINCT FROM p.score
-      AND c.null_score IS NOT DISTINCT FROM p.null_score
+    SELECT run, case_id, 5, 'calibration-only', 'both sides say the same numbers' FROM numbers
+    WHERE answer IS NOT DISTINCT FROM parent_answer
+      AND list_transform(numbers, lambda x: x IS NULL) = list_transform(parent_numbers, lambda x: x IS NULL)
+      AND list_max(list_transform(list_zip(numbers, parent_numbers), lambda x: abs(x[1] - x[2])))
+          <= 1e-5 * greatest(largest, parent_largest)
+    UNION ALL
+    SELECT o.run, o.case_id, 5, 'calibration-only', 'both sides put the labels or choices in one order'
+    FROM of_labels JOIN both_outputs o USING (run, case_id)
+    JOIN worse w USING (run, case_id)
+    LEFT JOIN golds g ON g.suite_digest = w.suite_digest AND g.case_id = o.case_id
+    WHERE o.status = 'ok' AND o.input_digest IS NOT DISTINCT FROM o.parent_digest
+      AND g.labels IS NULL  -- of a set each label is decided by itself, whatever stands above it
+    GROUP BY o.run, o.case_id HAVING bool_and(above IS NULL OR score <= above + 1e-5)
     UNION ALL
     SELECT b.run, b.case_id, 6, 'no-answer', CASE WHEN b.prediction IS NULL OR list_contains(b.flags, 'abstained')
         THEN 'it says nothing where the parent says something' ELSE 'it says something where the parent says nothing' END
@@ -233,15 +287,8 @@ WITH worse AS (
     SELECT run, case_id, 8, 'label-boundary', 'an entity is found with other ends'
     FROM both_predictions WHERE list_contains(flags, 'wrong-boundary') AND NOT list_contains(parent_flags, 'wrong-boundary')
     UNION ALL
-    SELECT run, case_id, 8, 'label-boundary', 'its set is one label off'
-    FROM both_predictions WHERE list_contains(flags, 'one-label-off')
-    UNION ALL
-    SELECT w.run, w.case_id, 8, 'label-boundary', 'what is right comes second'
-    FROM worse w
-    JOIN raw c ON c.run = w.run AND c.side = 'candidate' AND c.case_id = w.case_id
-    JOIN golds g ON g.suite_digest = w.suite_digest AND g.case_id = w.case_id
-    WHERE len(list_filter(c.scores, lambda x:
-              x > CASE WHEN g.choice IS NULL THEN c.scores[list_position(c.labels, g.label)] ELSE c.scores[g.choice + 1] END)) = 1
+    SELECT run, case_id, 8, 'label-boundary', 'it is wrong by no more than the boundary_gap of the suite'
+    FROM both_predictions WHERE list_contains(flags, 'near-boundary') AND NOT list_contains(parent_flags, 'near-boundary')
     UNION ALL
     SELECT run, case_id, 9, 'tied', 'its output hangs on a tie' FROM both_predictions WHERE list_contains(flags, 'tied')
     UNION ALL
@@ -255,14 +302,16 @@ WITH worse AS (
     SELECT run, case_id, 10, 'encoding', 'its text holds a replacement or control character, or UTF-8 that was read as another'
     FROM worse WHERE regexp_matches(text, '[\x{FFFD}\x{80}-\x{9F}\x{01}-\x{08}]|[ÃÂ][\x{80}-\x{BF}]|â€')
     UNION ALL
-    SELECT run, case_id, 11, 'prompt-changed', 'its text is put to the model in other words'
-    FROM both_outputs WHERE input_digest <> parent_digest
+    SELECT o.run, o.case_id, 11, 'prompt-changed', 'its text is put to the model in other words'
+    FROM both_outputs o
+    LEFT JOIN parts c ON c.run = o.run AND c.side = 'candidate'
+    LEFT JOIN parts p ON p.run = o.run AND p.side = 'parent'
+    WHERE o.input_digest <> o.parent_digest AND c.parts IS NOT DISTINCT FROM p.parts
     UNION ALL
-    SELECT DISTINCT v.run, v.case_id, 11, 'prompt-changed', 'documents are put to the model with another prompt'
-    FROM relevant v
-    JOIN prompts c ON c.run = v.run AND c.side = 'candidate'
-    JOIN prompts p ON p.run = v.run AND p.side = 'parent'
-    WHERE c.of_documents <> p.of_documents
+    SELECT DISTINCT v.run, v.case_id, 11, 'prompt-changed',
+           CASE n.texts WHEN 'document' THEN 'documents are' WHEN 'query' THEN 'its text is' ELSE 'its pairs are' END
+           || ' put to ' || CASE n.part WHEN '' THEN 'the model' ELSE n.part END || ' with another prompt'
+    FROM relevant v JOIN prompt_changes n USING (run)
 ), named AS (
     SELECT run, case_id, place, cause, string_agg(seen, '; ' ORDER BY seen) AS seen FROM seen GROUP BY ALL
     UNION ALL

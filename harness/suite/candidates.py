@@ -1,7 +1,6 @@
 """Candidates: the documents that every release of a reranking suite is given, query by query."""
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -10,10 +9,10 @@ from typing import Literal
 
 from harness.file.lines import Line, Place, checked_id, listed, read_lines, refuse, shown, split_columns
 from harness.suite.case import Candidate
+from harness.suite.formats.cell import NUMBER
 from harness.suite.formats.collection import CandidateRow, JudgementRow
 
 HEADERS = (("query-id", "document-id"), ("query-id", "corpus-id"))
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def _between_tabs(line: Line) -> list[str]:
 def _row(query: str, document: str, score: str | None, where: Place) -> CandidateRow:
     number = None
     if score is not None:
-        number = float(score) if _NUMBER.fullmatch(score.strip()) else math.nan
+        number = float(score) if NUMBER.fullmatch(score.strip()) else math.nan
         if not math.isfinite(number):
             refuse(where, f"the score {shown(score)}", "a finite number", "Correct it, or leave all scores out.")
     return CandidateRow(checked_id(query, where), checked_id(document, where), where, number)

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from harness.identity import canonical_json
+from harness.output.judgement import Judgement
 from harness.suite.definition import Role, SuiteDefinition
 
 Attribute: TypeAlias = str | int | float | bool
@@ -63,15 +65,6 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """How relevant a document is to a case: grades above 0 are relevant."""
-
-    case_id: str
-    document_id: str
-    grade: int
-
-
-@dataclass(frozen=True, slots=True)
 class Candidate:
     """A document that is to be ranked for a case, with the first stage's score where it is known."""
 
@@ -113,3 +106,8 @@ class Suite:
     labels: tuple[str, ...] | None = None
     revision: str | None = None
     places: Mapping[str, str] = field(default_factory=dict)
+
+
+def as_text(value: Attribute) -> str:
+    """An attribute that is text as it is, any other as canonical JSON."""
+    return value if isinstance(value, str) else canonical_json(value).decode()

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from harness.gate.rule import Guards, Name, Rule, Uncertainty
+from harness.gate.rule import Guards, Name, Rule, Uncertainty, Written
 
 Strict = ConfigDict(extra="forbid", frozen=True, strict=True)
 Text = Annotated[str, Field(min_length=1)]
@@ -176,7 +176,8 @@ class MetricPolicy(BaseModel):
     an illegal tag may open an entity (`conlleval`) or not (`strict`). Of answers, the `articles` and the
     `punctuation` that do not count, whether `cjk` characters are words by themselves, and what an answer of articles
     alone is compared as (`empty_answer`; `official` is SQuAD's). `costs`: of a confusion, by gold and predicted
-    label, the rest 1.
+    label, the rest 1. `boundary_gap`: how far in probability what is right may lie behind what was given for the case
+    to be told as one at a boundary; it describes, and no metric reads it.
     """
 
     model_config = Strict
@@ -187,12 +188,13 @@ class MetricPolicy(BaseModel):
     per_metric: dict[Text, Words] = {}
     scheme: Literal["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"] = "IOB2"
     reading: Literal["strict", "conlleval"] = "strict"
-    articles: Literal["en", "de", "es", "vi", "none"] = "en"
+    articles: Literal["en", "de", "es", "vi", "ar", "none"] = "en"
     punctuation: Literal["ascii", "unicode"] = "ascii"
     cjk: Literal["word", "character"] = "word"
     empty_answer: Literal["as-written", "official"] = "as-written"
     costs: dict[Text, dict[Text, Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = {}
     clip: Annotated[list[Annotated[float, Field(allow_inf_nan=False)]], Field(min_length=2, max_length=2)] | None = None
+    boundary_gap: Annotated[float, Field(ge=0, le=1)] = 0.1
 
     @field_validator("clip")
     @classmethod
@@ -266,7 +268,7 @@ class LeakWaiver(BaseModel):
     model_config = Strict
 
     finding: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-    reason: Annotated[str, Field(pattern=r"\S")]
+    reason: Written
     release: Text | None = None
 
 

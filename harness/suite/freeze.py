@@ -9,15 +9,16 @@ from harness.identity import digest, file_digest, text_digest
 from harness.metric.name import parse
 from harness.suite.case import Suite
 from harness.suite.definition import ALL, RANKED, Role
+from harness.suite.demand import check_counts, check_demands, idle
 from harness.suite.formats.example import GOLD
 from harness.suite.leak import leak_warnings, leaks, refuse_leaks, window_parents
 from harness.suite.load import DEFINITION, load, read_definition
 from harness.suite.lock import Dropped, Identifiers, Lock, read_lock
-from harness.suite.policy import check_counts, check_demands, check_slices, idle
+from harness.suite.policy import check_slices
 from harness.suite.role import ROLES, TUNES
 from harness.suite.slices import Members, Resolved, resolve, slice_warnings
 
-VERSIONS = {"ranking": "1", **dict.fromkeys(GOLD, "1")}
+VERSIONS = {"ranking": "1", **dict.fromkeys(GOLD, "1"), "entity": "2"}
 """Of the metrics' definitions: raised when a metric's value for the same outputs changes."""
 
 

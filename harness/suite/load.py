@@ -11,9 +11,10 @@ from harness.errors import Misconfigured, NotFound
 from harness.file.lines import listed, refuse, shown
 from harness.file.toml import place, read_toml
 from harness.identity import file_digest
+from harness.output.judgement import Judgement
 from harness.suite.attribute import ANSWERABLE, read_attributes
 from harness.suite.candidates import Candidates, chosen, read_candidates
-from harness.suite.case import Case, Counts, Document, Judgement, Suite
+from harness.suite.case import Case, Counts, Document, Suite
 from harness.suite.definition import RANKED, SuiteDefinition
 from harness.suite.examples import assembled
 from harness.suite.formats import beir, conll, jsonl, mteb, mteb_collection, squad, table, trec

@@ -5,13 +5,13 @@ with it in a run. Never of what the candidate did: a slice that the outcome chos
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from harness.errors import Misconfigured
 from harness.metric.tagging import read_tags
+from harness.output.parent import ParentCase
 from harness.suite.case import Case, Suite
 from harness.suite.definition import FROM_PARENT, RANKED, Mechanism
 from harness.suite.words import words
@@ -45,19 +45,6 @@ TASKS: Mapping[Mechanism, tuple[str, ...]] = {
     "answer-position": ("answer",),
 }
 """Where a mechanism is of some tasks alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParentCase:
-    """What the parent did with a case. Tokens None where it does not tell. `cut`: the case, or a relevant document of
-    it, was not read whole. `rank`: where the first relevant document stood among what its last stage was given, else
-    in its ranking. `norm`: length of the query's vector before scoring, where it has one.
-    """
-
-    tokens: int | None = None
-    cut: bool | None = None
-    rank: int | None = None
-    norm: float | None = None
 
 
 def check_mechanism(mechanism: Mechanism, task: str) -> None:

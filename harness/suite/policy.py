@@ -1,7 +1,6 @@
-"""Whether what a suite demands can be judged at all."""
+"""Whether the parts of a suite's definition speak of one another, and of its task."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,11 +10,19 @@ from harness.gate.rule import Rule
 from harness.identity import canonical_json
 from harness.metric.name import parse
 from harness.output.diagnostic import MEANINGS, base
-from harness.suite.definition import ALL, SuiteDefinition
-from harness.suite.slices import DeclaredSlice, has_own_names, nearest_slice, static_names
+from harness.suite.definition import ALL, RANKED, SuiteDefinition
+from harness.suite.demand import check_bounds, refuse_diagnostics
+from harness.suite.slices import has_own_names, nearest_slice, static_names
 
 COUNTS = ("missing", "failed", "non-finite", "truncated", "tied", "illegal")
 """Counts that an invariant rule may hold to a value."""
+ONE_FORECAST = {
+    "multiple-choice": "the likeliest choice",
+    "similarity": "whether a pair is the same",
+    "retrieval": "whether a question is answerable",
+    "reranking": "whether a question is answerable",
+}
+"""Tasks that forecast one thing of a case, and what."""
 OF_TWO = {
     "brier_binary": "Write brier_sum, which is over all classes (and twice as large for two).",
     "ece_positive": "Write ece_classwise, which is over all classes, or ece_positive[CLASS].",
@@ -26,7 +33,7 @@ OF_TWO = {
 def check(definition: SuiteDefinition, path: Path) -> None:
     """Raises Misconfigured, with the line in `path`, for parts of a definition that contradict each other."""
     _unique(path, [(("slices", i, "name"), each.name) for i, each in enumerate(definition.slices) if each.name])
-    _unique(path, [((("rules", i, "id")), rule.id) for i, rule in enumerate(definition.rules)])
+    _unique(path, [(("rules", i, "id"), rule.id) for i, rule in enumerate(definition.rules)])
     guarded = _listed(definition)
     _unique(path, [(("guards", "slices"), name) for name in guarded])
     for position, each in enumerate(definition.slices):
@@ -41,27 +48,16 @@ def check(definition: SuiteDefinition, path: Path) -> None:
         check_slices(definition, static_names(definition), path)
     for keys, name in _metrics(definition):
         _check_metric(definition, path, keys, name)
-    _check_bounds(definition, path)
-    _refuse_diagnostics(definition, path)
+    check_bounds(definition, path)
+    refuse_diagnostics(definition, path)
     # By meaning: two spellings of one metric would count it twice in the family of guards.
     _unique(path, [(("metrics", "report"), str(parse(name))) for name in definition.metrics.report])
     if definition.guards:
         _unique(path, [(("guards", "metrics"), str(parse(name))) for name in definition.guards.metrics])
     _check_words(definition, path)
     _check_candidates(definition, path)
-    right = definition.metrics.right
-    if right is not None and not (parse(right).form == "mean" and parse(right).highest == 1):
-        raise Misconfigured(
-            place(path, "metrics", "right"), found=f"{right!r}, which is no case right or wrong",
-            expected="a metric that is 1 of a case that is right", mend="Name another, or leave `right` out.",
-        )  # fmt: skip
-    if definition.labels is not None:
-        _unique(path, [(("labels",), label) for label in definition.labels])
-        if definition.task not in ("classification", "multilabel", "entity"):
-            raise Misconfigured(
-                place(path, "labels"), found=f"`labels` of a {definition.task} suite",
-                expected="labels of classification, multilabel or entity", mend="Take `labels` out.",
-            )  # fmt: skip
+    _check_right(definition, path)
+    _check_own_labels(definition, path)
     try:
         canonical_json(definition.model_dump(mode="json"))
     except ValueError as error:
@@ -69,6 +65,26 @@ def check(definition: SuiteDefinition, path: Path) -> None:
             str(path), found=str(error), expected="numbers that JSON can hold (whole ones below 2**53)",
             mend="Use a smaller number.",
         ) from error  # fmt: skip
+
+
+def _check_right(definition: SuiteDefinition, path: Path) -> None:
+    right = definition.metrics.right
+    if right is not None and not (parse(right).form == "mean" and parse(right).highest == 1):
+        raise Misconfigured(
+            place(path, "metrics", "right"), found=f"{right!r}, which is no case right or wrong",
+            expected="a metric that is 1 of a case that is right", mend="Name another, or leave `right` out.",
+        )  # fmt: skip
+
+
+def _check_own_labels(definition: SuiteDefinition, path: Path) -> None:
+    if definition.labels is None:
+        return
+    _unique(path, [(("labels",), label) for label in definition.labels])
+    if definition.task not in ("classification", "multilabel", "entity"):
+        raise Misconfigured(
+            place(path, "labels"), found=f"`labels` of a {definition.task} suite",
+            expected="labels of classification, multilabel or entity", mend="Take `labels` out.",
+        )  # fmt: skip
 
 
 def check_labels(definition: SuiteDefinition, labels: Sequence[str], path: Path) -> None:
@@ -109,31 +125,6 @@ def _listed(definition: SuiteDefinition) -> list[str]:
     return definition.guards.slices if definition.guards and definition.guards.slices != "every" else []
 
 
-def check_demands(definition: SuiteDefinition, path: Path, declared: Sequence[DeclaredSlice]) -> None:
-    """Raises Misconfigured for a policy that may not be frozen, over the slices that it `declared`.
-
-    No rule at all; a critical slice that no headline or floor rule judges; guards over nothing, or with so few
-    draws that none could reject: the smallest p-value, 1 / (draws + 1), times the family must reach alpha.
-    """
-    if not definition.rules and not definition.guards:
-        raise Misconfigured(
-            str(path), found="no rule", expected="at least one [[rules]] entry: without one every candidate would pass",
-            mend=f'Add [[rules]] with id = "headline", kind = "no-worse", metric = "{definition.metrics.primary}", '
-            "margin = 0.02.",
-        )  # fmt: skip
-    judged = {rule.slice for rule in definition.rules if rule.kind != "invariant"}
-    for each in declared:
-        if each.critical and each.name not in judged:
-            raise Misconfigured(
-                place(path, "slices", each.position, "critical"), found=f"critical slice {each.name!r} has no rule",
-                expected="a no-worse, at-least or at-most rule over every critical slice",
-                mend=f'Add [[rules]] with slice = "{each.name}", or take `critical` out.',
-            )  # fmt: skip
-    if definition.guards:
-        guarded = len(declared) if definition.guards.slices == "every" else len(definition.guards.slices)
-        _check_draws(definition, path, guarded * len(definition.guards.metrics))
-
-
 def _check_words(definition: SuiteDefinition, path: Path) -> None:
     """`per_metric` goes by a metric's name as it is printed."""
     measured = [str(parse(name)) for name in definition.metric_names]
@@ -163,24 +154,6 @@ def _check_candidates(definition: SuiteDefinition, path: Path) -> None:
         )  # fmt: skip
 
 
-def _check_draws(definition: SuiteDefinition, path: Path, members: int) -> None:
-    if not members:
-        raise Misconfigured(
-            place(path, "guards"), found="guards over no slice", expected="at least one slice under guard",
-            mend='Declare [[slices]], or write slices = ["all"] under [guards].',
-        )  # fmt: skip
-    alpha = 1 - definition.uncertainty.level
-    draws = definition.uncertainty.draws
-    # Rounded, for 1 - 0.9 is a little less than 0.1.
-    needed = math.ceil(round(2 * members / alpha, 6))
-    if draws < needed:
-        raise Misconfigured(
-            place(path, "uncertainty", "draws"), found=f"{draws} draws for {members} guards at alpha {alpha:g}",
-            expected=f"at least {needed}: with fewer no guard could be shown worse",
-            mend=f"Write draws = {needed} under [uncertainty].",
-        )  # fmt: skip
-
-
 def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Rule) -> None:
     if rule.id.startswith(("guard:", "always:")):
         raise Misconfigured(
@@ -203,71 +176,6 @@ def _check_rule(definition: SuiteDefinition, path: Path, position: int, rule: Ru
         )  # fmt: skip
 
 
-def _check_bounds(definition: SuiteDefinition, path: Path) -> None:
-    """Margins and bounds beyond all that the metric can be: a slip of the decimal point is no demand."""
-    for position, rule in enumerate(definition.rules):
-        if rule.kind == "no-worse":
-            _check_margin(path, ("rules", position, "margin"), rule.metric, rule.margin or 0.0)
-        elif rule.kind != "invariant":
-            _check_floor(path, position, rule, rule.value or 0.0)
-    if definition.guards:
-        for name in definition.guards.metrics:
-            _check_margin(path, ("guards", "margin"), name, definition.guards.margin)
-
-
-def _check_margin(path: Path, keys: Sequence[Key], name: str, margin: float) -> None:
-    most = parse(name).span
-    if margin > most:
-        raise Misconfigured(
-            place(path, *keys), found=f"a margin of {margin:g}, and {name} can lose no more than {most:g}",
-            expected=f"a margin below {most:g}: with this one no candidate would fail",
-            mend="Write it in the metric's own units: two of a hundred are margin = 0.02.",
-        )  # fmt: skip
-
-
-def _check_floor(path: Path, position: int, rule: Rule, value: float) -> None:
-    lowest, highest = parse(rule.metric).lowest, parse(rule.metric).highest
-    least = rule.kind == "at-least"
-    if value < lowest if least else value > highest:
-        found, who = "which every candidate is", "no candidate would fail"
-    elif value > highest if least else value < lowest:
-        found, who = "which no candidate can be", "every candidate would fail"
-    else:
-        return
-    said = f"{rule.metric} {rule.kind.replace('-', ' ')} {value:g}"
-    raise Misconfigured(
-        place(path, "rules", position, "value"), found=f"{said}, {found}",
-        expected=f"a value within {lowest:g} and {highest:g}: with this one {who}",
-        mend="Write it in the metric's own units: nine of ten are value = 0.9.",
-    )  # fmt: skip
-
-
-def idle(definition: SuiteDefinition) -> list[str]:
-    """Of rules that no candidate can fail, what is said of each: their margin or bound is just all that can be."""
-    said = []
-    for rule in definition.rules:
-        if rule.kind == "invariant":
-            continue
-        name, demand = parse(rule.metric), rule.kind.replace("-", " ")
-        if rule.kind == "no-worse" and rule.margin == name.span:
-            said.append(f"rule {rule.id!r} has a margin of {rule.margin:g}, all that {rule.metric} can lose")
-        elif rule.kind != "no-worse" and rule.value == (name.lowest if rule.kind == "at-least" else name.highest):
-            said.append(f"rule {rule.id!r} wants {rule.metric} {demand} {rule.value:g}, which it always is")
-    return [f"{each}: no candidate fails it" for each in said]
-
-
-def check_counts(definition: SuiteDefinition, cases: Mapping[str, int], path: Path) -> None:
-    """Raises Misconfigured for an invariant that allows as many cases as its slice has promotion cases."""
-    for position, rule in enumerate(definition.rules):
-        if rule.kind == "invariant" and (rule.value or 0.0) >= cases[rule.slice]:
-            raise Misconfigured(
-                place(path, "rules", position, "value"),
-                found=f"{rule.value:g} cases {rule.metric}, and {rule.slice!r} has {cases[rule.slice]}",
-                expected="fewer than there are: with this count no candidate would fail",
-                mend="Invariants are exact: write value = 0.",
-            )  # fmt: skip
-
-
 def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str]]:
     yield ("metrics", "primary"), definition.metrics.primary
     for name in definition.metrics.report:
@@ -279,39 +187,6 @@ def _metrics(definition: SuiteDefinition) -> Iterator[tuple[tuple[Key, ...], str
             yield ("rules", position, "metric"), rule.metric
     for name in definition.guards.metrics if definition.guards else []:
         yield ("guards", "metrics"), name
-
-
-CALIBRATION = ("log_loss", "brier_binary", "brier_sum")
-"""What a rule holds probabilities by: each is least, on average, where they come true as often as they say."""
-
-
-def _refuse_diagnostics(definition: SuiteDefinition, path: Path) -> None:
-    """A perfectly calibrated model of 60 cases has an ECE of .12: nothing can be decided by it."""
-    demanded: list[tuple[tuple[Key, ...], str, str]] = [
-        (("rules", i, "metric"), rule.metric, rule.kind)
-        for i, rule in enumerate(definition.rules)
-        if rule.kind != "invariant"
-    ]
-    demanded += [
-        (("guards", "metrics"), each, "guard") for each in (definition.guards.metrics if definition.guards else [])
-    ]
-    for keys, name, kind in demanded:
-        metric = parse(name)
-        if metric.use == "diagnostic":
-            proper = [each for each in CALIBRATION if definition.task in parse(each).tasks] or ["choice_log_loss"]
-            raise Misconfigured(
-                place(path, *keys), found=f"a rule over {name!r}, which is a diagnostic: it is biased by how few cases "
-                "and how many bins there are",
-                expected="a rule over " + ", ".join([*proper, "calibration_slope", "calibration_intercept"]),
-                mend=f"Leave {name} under `report`; hold {proper[0]} by no-worse, the slope by at-least and at-most.",
-            )  # fmt: skip
-        if metric.use == "bounds" and kind in ("no-worse", "guard"):
-            right = "1" if metric.base == "calibration_slope" else "0"
-            raise Misconfigured(
-                place(path, *keys), found=f"{name!r} under {kind}, and neither side of {right} is better",
-                expected="an at-least and an at-most rule around it",
-                mend=f"Write two rules with a value on either side of {right}.",
-            )  # fmt: skip
 
 
 def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], name: str) -> None:
@@ -334,10 +209,16 @@ def _check_metric(definition: SuiteDefinition, path: Path, keys: Sequence[Key], 
             place(path, *keys), found=f"{name!r}, a metric of {' and '.join(metric.tasks)}",
             expected=f"a metric of {definition.task}", mend="Name another metric, or mend `task`.",
         )  # fmt: skip
-    if metric.label is not None and definition.task == "multiple-choice":
+    if metric.label is not None and definition.task in ONE_FORECAST:
         raise Misconfigured(
-            place(path, *keys), found=f"{name!r} of choices, which have no labels", expected=metric.base,
-            mend=f"Write {metric.base}: it is of the likeliest choice.",
+            place(path, *keys), found=f"{name!r}, and cases here have no labels", expected=metric.base,
+            mend=f"Write {metric.base}: it is of {ONE_FORECAST[definition.task]}.",
+        )  # fmt: skip
+    if definition.task in RANKED and dict(metric.params).get("ground") not in (None, "confidence"):
+        raise Misconfigured(
+            place(path, *keys), found=f"{name!r} of rankings, which have one score to be sure by",
+            expected="the ground confidence: the probability that a question is answerable, else the top score",
+            mend="Leave `ground` out.",
         )  # fmt: skip
     if definition.cases.missing == "zero" and not (metric.form == "mean" and metric.higher_is_better):
         raise Misconfigured(

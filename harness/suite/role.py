@@ -8,8 +8,7 @@ from typing import Protocol, get_args
 from harness.errors import Leaked, Misconfigured
 from harness.file.lines import Place, listed, refuse, shown
 from harness.file.toml import nearest
-from harness.identity import canonical_json
-from harness.suite.case import Attribute
+from harness.suite.case import Attribute, as_text
 from harness.suite.definition import CasePolicy, Role
 
 
@@ -75,7 +74,7 @@ def assign_groups(
         return [query.id for query in queries]
     _known(queries, attributes, "group", policy.group)
     return [
-        query.id if ungrouped(row, policy.group) else _text(row[policy.group])
+        query.id if ungrouped(row, policy.group) else as_text(row[policy.group])
         for query, row in zip(queries, attributes, strict=True)
     ]
 
@@ -96,7 +95,7 @@ def places(folder: Path, queries: Sequence[Row]) -> dict[str, str]:
 
 def ungrouped(attributes: Mapping[str, Attribute], name: str) -> bool:
     """True where a case lacks the attribute that names its group, or it is blank."""
-    return not _text(attributes.get(name, "")).strip()
+    return not as_text(attributes.get(name, "")).strip()
 
 
 def check_groups(queries: Sequence[Row], roles: Sequence[Role], groups: Sequence[str]) -> None:
@@ -180,7 +179,3 @@ def _known(queries: Sequence[Row], attributes: Sequence[Mapping[str, Attribute]]
         mend=f'Did you mean {what} = "{meant}"?' if meant else f'Add "{name}" to every query, or take `{what}` out of '
         "[cases].",
     )  # fmt: skip
-
-
-def _text(value: Attribute) -> str:
-    return value if isinstance(value, str) else canonical_json(value).decode()

@@ -9,8 +9,7 @@ from typing import TypeAlias
 from harness.errors import Misconfigured
 from harness.file.lines import listed, read_lines, shown
 from harness.file.toml import Key, nearest, place
-from harness.identity import canonical_json
-from harness.suite.case import Attribute, Case, Suite
+from harness.suite.case import Case, Suite, as_text
 from harness.suite.definition import FROM_PARENT, Slice, SuiteDefinition
 from harness.suite.mechanism import AT_RUN, check_mechanism, of_inputs, order_of
 
@@ -159,7 +158,7 @@ def _by_value(suite: Suite, position: int, entry: Slice) -> dict[str, Sequence[s
     by_name: dict[str, list[str]] = {}
     for case in suite.cases:
         if all(name in case.attributes for name in names):
-            key = CROSSED.join(f"{name}={_printed(_text(case.attributes[name]))}" for name in names)
+            key = CROSSED.join(f"{name}={_printed(as_text(case.attributes[name]))}" for name in names)
             by_name.setdefault(key, []).append(case.id)
     kept = _promoted(suite, position, entry, by_name)
     return {name: kept[name] for name in sorted(kept)}
@@ -240,7 +239,3 @@ def _printed(value: str) -> str:
     """A value as a name may hold it: quoted where it would hide, or be taken for more than a value."""
     plain = value.isprintable() and value == value.strip() and value and not set(value) & set('"&=')
     return value if plain else json.dumps(value, ensure_ascii=True)
-
-
-def _text(value: Attribute) -> str:
-    return value if isinstance(value, str) else canonical_json(value).decode()

@@ -1,20 +1,19 @@
 """Cases whose text stands in a file that a release was trained on: what it saw cannot show what it knows."""
 
-import csv
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from harness.errors import Leaked, Misconfigured
-from harness.file.lines import JsonValue, Place, read_json, read_lines, refuse, shown
+from harness.file.lines import shown
 from harness.file.toml import place
 from harness.identity import digest
 from harness.suite.case import Case, Suite
 from harness.suite.definition import Role
 from harness.suite.leak import NAMED
 from harness.suite.nearness import near
+from harness.suite.training_file import training_lines
 from harness.suite.words import words
 
 RUN = 5
@@ -194,53 +193,5 @@ def _asked(case: Case) -> tuple[Words, ...]:
 
 def _rows(files: Mapping[str, Path]) -> Iterator[_Row]:
     for name, path in files.items():
-        for line, texts in _texts(path):
-            yield _Row(name, line, tuple(found for each in texts if (found := words(each))))
-
-
-def _texts(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The texts of each line: the strings of a JSON value, the cells of a table, else the line."""
-    suffix = path.suffix.lower()
-    if suffix == ".json":
-        whole = read_json(path)
-        for position, each in enumerate(whole if isinstance(whole, list) else [whole], 1):
-            yield position, list(_strings(each))
-        return
-    if suffix in (".parquet", ".arrow", ".feather", ".gz", ".zip", ".zst", ".bz2", ".xz"):
-        refuse(path, f"a {suffix} file", "JSON, JSON lines, TSV, CSV or plain text", "Write it out as one of these.")
-    if suffix == ".csv":
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                reader = csv.reader(stream)
-                for cells in reader:
-                    yield reader.line_num, cells
-        except (UnicodeDecodeError, csv.Error, OSError) as error:
-            refuse(path, str(error), "CSV in UTF-8", "Mend the file, or write it as JSON lines.")
-        return
-    for line in read_lines(path):
-        if suffix in (".jsonl", ".ndjson"):
-            yield line.place.line, list(_strings(_parsed(line.text, line.place)))
-        else:
-            yield line.place.line, line.text.split("\t")
-
-
-def _parsed(text: str, where: Place) -> JsonValue:
-    try:
-        value: JsonValue = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        refuse(where, f"no JSON: {error}", "one JSON value a line", "Correct that line.")
-    return value
-
-
-def _strings(value: JsonValue) -> Iterator[str]:
-    """Every text in a JSON value; a list of texts is also one text, for it may be tokens."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _strings(each)
-    elif isinstance(value, list):
-        if len(value) > 1 and all(isinstance(each, str) for each in value):
-            yield " ".join(str(each) for each in value)
-        for each in value:
-            yield from _strings(each)
+        for line in training_lines(path):
+            yield _Row(name, line.line, tuple(found for each in line.texts if (found := words(each))))

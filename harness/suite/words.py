@@ -8,14 +8,21 @@ _ALONE = (
     (0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF),
 )  # fmt: skip
+# Characters that nothing is drawn for: Unicode's Default_Ignorable_Code_Point, where that is not the category Cf.
+_INVISIBLE = (
+    (0x034F, 0x034F), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0xFE00, 0xFE0F), (0xFFF0, 0xFFF8),
+    (0xE0000, 0xE0FFF),
+)  # fmt: skip
+# Symbols that mark a text up as punctuation does, and letters and patterns that are drawn as blanks.
+_MARKS = "`^~|<>=\u115f\u1160\u2800\u3164\uffa0"
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ＇](?=\w)")
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a text after NFKC and case folding, without punctuation, invisible characters and blanks.
 
-    An apostrophe within a word goes, other punctuation parts words, so that 1.5 is not 15. A character of a script
-    without blanks between words is a word.
+    Marks as those of code and of markup are punctuation; other symbols count. An apostrophe within a word goes, other
+    punctuation parts words, so that 1.5 is not 15. A character of a script without blanks between words is a word.
     """
     if text.isascii():
         folded = text.lower()
@@ -37,9 +44,9 @@ _TABLE = _Table()
 
 def _kept(character: str, code: int) -> str | None:
     category = unicodedata.category(character)
-    if category == "Cf" or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:  # also variation selectors
+    if category == "Cf" or any(low <= code <= high for low, high in _INVISIBLE):
         return None
-    if category[0] in "PZC":
+    if category[0] in "PZC" or character in _MARKS:
         return " "
     if category[0] in "LN" and any(low <= code <= high for low, high in _ALONE):
         return f" {character} "

@@ -1,11 +1,12 @@
 """What every command that speaks of a run gives back, read from the store."""
 
 from harness.errors import Misconfigured
+from harness.metric.name import parse
 from harness.output.answer import Answer, Named
 from harness.output.decision import Decision, Outcome
 from harness.store import read
 from harness.store.connection import Connection
-from harness.suite.definition import RANKED, Metrics
+from harness.suite.definition import RANKED
 from harness.suite.lock import Lock, parse_lock
 from harness.verb.place import Place, shown
 
@@ -54,11 +55,6 @@ def answer(place: Place, run: str) -> Answer:
         task=definition.task,
         ranks=definition.task in RANKED,
         losses=tuple(each.metric for each in measured if not each.higher_is_better),
-        followed=_followed(definition.metrics, measured),
+        targets={each.metric: target for each in measured if (target := parse(each.metric).target) is not None},
+        followed=next((each.metric for each in measured if each.followed), None),
     )
-
-
-def _followed(named: Metrics, measured: tuple[read.MetricRecord, ...]) -> str | None:
-    """The primary metric, else the one by which a case is right, else the first: of those with values by case."""
-    means = [each.metric for each in measured if each.form == "mean"]
-    return next((name for name in (named.primary, named.right, *means) if name in means), None)

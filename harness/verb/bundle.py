@@ -15,6 +15,7 @@ from harness.output.answer import Answer
 from harness.output.decision import Outcome
 from harness.release.open import DEFINITION, Release, open_release
 from harness.report.markdown import markdown
+from harness.store import evidence as stored
 from harness.store import read
 from harness.verb.answer import answer, stored_lock
 from harness.verb.place import Place, find_place
@@ -117,7 +118,7 @@ def write_bundle(place: Place, found: Answer) -> None:
     report = markdown(content(place, replace(found, bundle=None)))
     folder = place.bundle(candidate.folder, found.run)
     with place.store.reading() as connection:
-        sums = write(folder, records, read.evidence(connection, found.run), {"report.md": report})
+        sums = write(folder, records, stored.evidence(connection, found.run), {"report.md": report})
     advance(candidate.folder, candidate.content_id, State.CANDIDATE, {"run": found.run, "bundle": sums})
 
 

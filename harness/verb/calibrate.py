@@ -20,10 +20,11 @@ from harness.calibration.record import (
     fitted,
     inputs,
     parameters,
+    worth_telling,
 )
 from harness.errors import Misconfigured
 from harness.file.whole import write_bytes
-from harness.identity import Json, canonical_json
+from harness.identity import Json
 from harness.lifecycle.invalidation import score_key
 from harness.release.open import Release, open_release
 from harness.store import read
@@ -31,7 +32,7 @@ from harness.store.read import CaseMarks
 from harness.suite.lock import Lock
 from harness.verb.answer import stored_lock
 from harness.verb.calibration_cases import Asked, Evidence, evidence
-from harness.verb.place import Place, find_place, shown
+from harness.verb.place import Place, find_place, require_folder, shown
 from harness.verb.plan import as_tuple
 
 DRAWS = 200
@@ -67,9 +68,13 @@ def calibrate(
     `isotonic`, `beta` and `histogram` of one score at a time: of sets of labels one map a label, of answers the gap
     between score and null score, of rankings the score of a judged document (`of` relevance) or the top score (`of`
     answerability). What is saved names the scores that it belongs to, and is refused under others.
-    Raises NotFound for a run that isn't there, Misconfigured for a task, a family or cases that allow no fit.
+    Raises NotFound for a run that isn't there, or a folder to save in that isn't, Misconfigured for a task,
+    a family or cases that allow no fit.
     """
     place = find_place(store=store)
+    path = None if save is None else Path(save)
+    if path is not None:
+        require_folder(path)
     fitting = cases_to_fit_on(place, run, side, of)
     found, lock = fitting.evidence, fitting.lock
     _require_family(lock, found, family)
@@ -77,7 +82,7 @@ def calibrate(
         of=found.of,
         family=family,
         objective=OBJECTIVES[family],
-        maps=[parameters(each) for each in fitted(family, _inputs(found, family), found.gold)],
+        maps=[parameters(each) for each in fitted(family, _inputs(found, family), found.gold, found.labels)],
         labels=list(found.labels),
         score_type=found.score_type,
         fitted_under=score_key(as_tuple(fitting.release).graph),
@@ -85,15 +90,16 @@ def calibrate(
         corpus=found.corpus,
         fitted_on=fitting.fitted_on,
         valid_for=found.valid_for,
+        reported=worth_telling(family, found.labels, found.scores, found.gold),
         aggregation=aggregation_of(fitting.release),
         software={"harness": __version__, "numpy": np.__version__, "scipy": scipy.__version__},
     )
     if len(record.maps) == 1 and not found.exclusive:
         record = record.model_copy(update=dict(_curve(record, found, lock)))
-    if save is None:
+    record = record.sealed()
+    if path is None:
         return Calibrated(record, None)
-    path = Path(save)
-    write_bytes(path, canonical_json(record.model_dump(mode="json", by_alias=True, exclude_none=True)) + b"\n")
+    write_bytes(path, record.as_bytes())
     return Calibrated(record, shown(path))
 
 
@@ -177,6 +183,14 @@ def _require_family(lock: Lock, found: Evidence, family: Family) -> None:
         raise Misconfigured(
             f"--family {family}", found=f"a suite of {task}", expected=f"one of {', '.join(fits)}",
             mend="Name a family that the task allows.",
+        )  # fmt: skip
+    lacking = [name for i, name in enumerate(found.labels) if found.exclusive and i not in found.gold]
+    if family in ("vector", "matrix") and lacking:
+        raise Misconfigured(
+            f"--family {family}",
+            found=f"no calibration case of {', '.join(lacking[:5])}{', …' if lacking[5:] else ''}",
+            expected="cases of every label: the loss falls for ever as one without any gets less likely",
+            mend="Give the calibration role cases of each, or fit a temperature, which has no number of one label.",
         )  # fmt: skip
     if family == "beta" and found.score_type not in ("logit", "probability"):
         raise Misconfigured(

@@ -11,12 +11,17 @@ from harness.calibration.record import CalibratorRecord, Of, ScoreType, applied,
 from harness.errors import Misconfigured
 from harness.identity import digest
 from harness.metric.form import Floats, Ints
-from harness.store import read
+from harness.store import read, read_ranking
 from harness.store.connection import Connection
 from harness.store.read_task import golds, said
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
 
+NO_CHANCE = {
+    "regression": "a number has an error, and no probability that it is right",
+    "entity": "of tags the store keeps which were given and not the logits of each token, so there is nothing to fit",
+}
+"""Why there is no calibrator, by task."""
 Asked: TypeAlias = Literal["relevance", "answerability"]
 POOL = "documents of the judged pool that the release retrieves; of unjudged ones it says nothing"
 IN_CORPUS = "questions like these asked of this very corpus"
@@ -72,9 +77,11 @@ def evidence(
         return _choices(connection, run, side, suite, score_type)
     if task == "answer":
         return _answers(connection, run, side, suite)
+    if task == "similarity":
+        return _pairs(connection, run, side, suite, score_type)
     raise Misconfigured(
-        f"run {run[:12]}", found=f"a suite of {task}, whose outputs are no chance of anything",
-        expected="labels, choices, answers with a null score, or rankings",
+        f"run {run[:12]}", found=f"a suite of {task}: {NO_CHANCE[task]}",
+        expected="labels, choices, pairs that are the same or not, answers with a null score, or rankings",
         mend="Calibrate a release on a suite of one of these.",
     )  # fmt: skip
 
@@ -111,6 +118,23 @@ def _choices(connection: Connection, run: str, side: str, suite: str, score_type
     return Evidence("choices", (), kind, scores, gold.choice[places], places, "scored cases with gold")
 
 
+def _pairs(connection: Connection, run: str, side: str, suite: str, score_type: str) -> Evidence:
+    gold, outputs = golds(connection, suite), said(connection, run, side)
+    rows = np.flatnonzero(np.isfinite(gold.value) & np.isfinite(outputs.value))
+    if not np.isin(gold.value[rows], (0, 1)).all():
+        raise Misconfigured(
+            f"run {run[:12]}", found="gold besides 0 and 1: a degree of likeness comes true or not of no pair",
+            expected="1 for a pair that is the same, 0 for one that is different",
+            mend="Fit on pairs with such gold; a graded similarity has no probability.",
+        )  # fmt: skip
+    truth = gold.value[rows, None].astype(np.int64)
+    return Evidence(
+        "pairs", ("same",), cast(ScoreType, score_type), outputs.value[rows, None], truth, rows,
+        "scored pairs with gold",
+        "pairs drawn as these were: another share of same ones is another chance",
+    )  # fmt: skip
+
+
 def _answers(connection: Connection, run: str, side: str, suite: str) -> Evidence:
     gold, outputs = golds(connection, suite), said(connection, run, side)
     gap = outputs.score - outputs.null_score
@@ -132,7 +156,7 @@ def _answers(connection: Connection, run: str, side: str, suite: str) -> Evidenc
 def _ranked(
     connection: Connection, run: str, side: str, lock: Lock, suite: str, score_type: str, of: Asked
 ) -> Evidence:
-    found = read.rankings(connection, run, side)
+    found = read_ranking.rankings(connection, run, side)
     kind = cast(ScoreType, score_type)
     if of == "answerability":
         top = np.array(

@@ -1,7 +1,7 @@
 """`harness decide`: measure and decide a stored run again; no model is loaded."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,23 +17,33 @@ from harness.gate.check import jackknife_remarks
 from harness.gate.decide import conclude, judge, name_findings
 from harness.gate.policy import Flags, Policy, Subject
 from harness.identity import Json
-from harness.lifecycle.state import State, advance, evidence
+from harness.lifecycle.state import State, advance
 from harness.metric.name import parse
 from harness.output.answer import Answer
 from harness.output.decision import Decision, Outcome, RuleResult
+from harness.output.exposure import Exposure
 from harness.run.record import record_policy
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.suite.definition import RANKED
 from harness.suite.freeze import scorers
 from harness.suite.lock import LOCK, Lock, read_lock
+from harness.verb.abstention import abstention_remarks
 from harness.verb.answer import answer, stored_lock
 from harness.verb.bundle import unmet, write_bundle
 from harness.verb.keep import keep_cells, keep_counts, keep_decision, keep_metrics, keep_remark, keep_transitions
 from harness.verb.measure import Measured, judged_name, keep_companions, measure
 from harness.verb.measure_task import measure_task
-from harness.verb.parameter import calibrator_of, decision_parameters, in_words, threshold_in_words, threshold_of
+from harness.verb.parameter import calibrator_of, decision_parameters, threshold_of
 from harness.verb.place import Place, find_place
+from harness.verb.remark import (
+    candidate_remarks,
+    ceiling_remarks,
+    parameter_remarks,
+    parent_remark,
+    reading_remarks,
+    side_remarks,
+)
 from harness.verb.report import write_report
 from harness.verb.slices import fix_slices
 from harness.verb.space import keep_ranking_diagnostics
@@ -92,6 +102,7 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
     """Measures both sides, judges every rule and stores it all in one transaction.
 
     The run is entered into the suite's exposures before any promotion outcome is read.
+    Raises Misconfigured for a lock frozen under metrics of another version.
     """
     present = scorers(lock.definition.task)
     if lock.scorers != present:
@@ -105,16 +116,14 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
         releases = read.releases(connection, run)
         cases = read.cases(connection, read.find_run(connection, run).suite_digest)
         outcomes = read.outcomes_digest(connection, run)
-        remembered = [exposure.Exposure(**asdict(row)) for row in read.exposures(connection, lock.data_digest)]
+        remembered = read.exposures(connection, lock.data_digest)
     parameters = exposure.parameters_text(decision_parameters(releases["candidate"]))
     subject = Subject(
         data=lock.data_digest,
         candidate=releases["candidate"].content_id,
         parent=releases["parent"].content_id if "parent" in releases else None,
     )
-    exposed = exposure.Exposure(
-        run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject)
-    )
+    exposed = Exposure(run=run, policy=lock.policy_digest, outcomes=outcomes, parameters=parameters, **asdict(subject))
     reading = exposure.record(suite_folder, exposed, remembered)
     policy = policy_of(lock)
     with place.store.writing() as connection:
@@ -148,18 +157,20 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
             tuple(results),
             (
                 *remarks,
-                *_remarks(lock, releases, reading),
-                *_parent_remark(place, releases, lock),
-                *_parameter_remarks(connection, releases, lock),
-                *_candidate_remarks(read.candidate_sets(connection, run)),
-                *_ceiling_remarks(sides, promotion),
+                *reading_remarks(reading),
+                *side_remarks(releases, lock),
+                *parent_remark(place, releases, lock),
+                *parameter_remarks(connection, releases, lock),
+                *abstention_remarks(lock, releases, sides, promotion),
+                *candidate_remarks(read_ranking.candidate_sets(connection, run)),
+                *ceiling_remarks(sides, promotion),
                 *jackknife_remarks(policy, cells),
                 *read.remarks(connection, run),
                 *read.training_remarks(connection, run),
             ),
         )
         keep_ranking_diagnostics(connection, run, sides, lock)
-        keep_metrics(connection, run, tuple(sides["candidate"].values))
+        keep_metrics(connection, run, lock.definition.metrics, tuple(sides["candidate"].values))
         keep_cells(connection, run, cells)
         for side, measured in sides.items():
             keep_counts(connection, run, side, measured, promotion, lock.definition.metrics.primary)
@@ -170,21 +181,20 @@ def decide_run(place: Place, run: str, suite_folder: Path, lock: Lock, remarks: 
 
 
 def _measured(
-    connection: Connection,
-    run: str,
-    releases: dict[str, read.ReleaseRecord],
-    lock: Lock,
+    connection: Connection, run: str, releases: dict[str, read.ReleaseRecord], lock: Lock
 ) -> dict[str, Measured]:
-    if lock.definition.task not in RANKED:
-        return measure_task(connection, run, read.find_run(connection, run).suite_digest, releases, lock)
     suite = read.find_run(connection, run).suite_digest
+    if lock.definition.task not in RANKED:
+        return measure_task(connection, run, suite, releases, lock)
     marks = read.case_marks(connection, suite)
+    sides = {}
     for side, each in releases.items():
         threshold_of(each, lock, marks)
+        sides[side] = measure(connection, run, side, each.release, lock)
         calibrator = calibrator_of(each, lock, marks)
-        told = () if calibrator is None else ranked_companions(connection, run, side, lock, suite, calibrator)
-        keep_companions(connection, run, side, told)
-    return {side: measure(connection, run, side, each.release, lock) for side, each in releases.items()}
+        told = ranked_companions(connection, run, side, lock, calibrator, sides[side].stated)
+        keep_companions(connection, run, side, tuple(told))
+    return sides
 
 
 def policy_of(lock: Lock) -> Policy:
@@ -230,78 +240,3 @@ def _over_budget(ordinal: int, budget: int) -> RuleResult:
         reason=f"reading {ordinal} of these promotion outcomes; the suite allows {budget}", critical=True,
         value=float(ordinal), margin=float(budget),
     )  # fmt: skip
-
-
-def _remarks(lock: Lock, releases: dict[str, read.ReleaseRecord], reading: exposure.Reading) -> tuple[str, ...]:
-    remarks = []
-    if reading.changed_policy:
-        remarks.append(
-            "Exploratory: rules, slices, margins or metrics are not those under which this candidate's promotion "
-            "outcomes were first read."
-        )
-    if reading.changed_parameters:
-        remarks.append(
-            "Exploratory: these very outcomes were read before under another threshold, calibrator or abstention, or "
-            "the present one is a number that no record shows to be fitted on the calibration role."
-        )
-    if "parent" not in releases:
-        left = sum(rule.kind == "no-worse" for rule in lock.definition.rules)
-        guards = len(lock.guarded) * len(lock.definition.guards.metrics if lock.definition.guards else [])
-        at_run = [each.name for each in lock.declared if each.from_parent]
-        if at_run:
-            remarks.append(f"No parent, so no case in what only it fixes: {', '.join(at_run)}.")
-        remarks.append(f"No parent, so no bundle; not judged: no-worse rules {left}, guards {guards}.")
-    if len({each.interaction == "recorded" for each in releases.values()}) > 1:
-        remarks.append("One side is recorded: its tuple is declared, not observed, and the two are not parity-proven.")
-    return tuple(remarks)
-
-
-def _parameter_remarks(connection: Connection, releases: dict[str, read.ReleaseRecord], lock: Lock) -> Iterator[str]:
-    """Which role fitted what, on record."""
-    marks = read.case_marks(connection, lock.digest)
-    for release in releases.values():
-        calibrator = calibrator_of(release, lock, marks)
-        if calibrator is not None:
-            yield in_words(release, calibrator)
-        threshold = threshold_of(release, lock, marks)
-        if threshold is not None:
-            yield threshold_in_words(release, threshold)
-
-
-def _candidate_remarks(given: dict[str, read.CandidateSet]) -> tuple[str, ...]:
-    """What the last stages were given, by digest, and whether both were given the same."""
-    shown = {
-        side: f"{each.pairs} pairs of {each.cases} cases, candidates {each.digest[:12]}" for side, each in given.items()
-    }
-    if len(given) < 2:
-        return tuple(f"The {side}'s last stage was given {told}." for side, told in shown.items())
-    if given["candidate"].digest == given["parent"].digest:
-        return (f"Both last stages were given the same {shown['candidate']}.",)
-    return (
-        f"The last stages were given other documents: the candidate's {shown['candidate']}, the parent's "
-        f"{shown['parent']}; what differs is not the last stage alone.",
-    )
-
-
-def _ceiling_remarks(sides: dict[str, Measured], promotion: NDArray[np.bool_]) -> Iterator[str]:
-    """How much of what is relevant the last stages could reach at all."""
-    for side, measured in sides.items():
-        if measured.ceiling is not None and (scored := measured.ceiling.scored & promotion).any():
-            reached = measured.ceiling.values[scored]
-            yield (
-                f"What the {side}'s last stage was given holds {reached.mean():.4f} of the relevant documents "
-                f"(recall_ceiling), all of them in {int((reached == 1).sum())} of {len(reached)} cases."
-            )
-
-
-def _parent_remark(place: Place, releases: dict[str, read.ReleaseRecord], lock: Lock) -> tuple[str, ...]:
-    """Whether the parent passed under another lock than the one that decides now."""
-    if "parent" not in releases:
-        return ()
-    parent = releases["parent"]
-    entries = evidence(place.root / parent.place, parent.content_id, State.EVALUATED)
-    passed = {str(entry["suite"]) for entry in entries if "suite" in entry}
-    if not passed or lock.digest in passed:
-        return ()
-    shown = ", ".join(sorted(digest[:12] for digest in passed))
-    return (f"The parent passed under another lock ({shown}); this one is {lock.digest[:12]}.",)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from harness.errors import HarnessError
 from harness.lifecycle.invalidation import Act, made_from
 from harness.output.answer import Answer
+from harness.output.duration import Encoding, Pace
 from harness.release.field import Kind, sides_of
 from harness.release.graph import Node
 from harness.release.open import Release
-from harness.report.duration import Durations, Encoding, Pace
+from harness.report.duration import Durations, Timed
 from harness.store import duration as stored
 from harness.verb.place import Place
 from harness.verb.plan import Prepared, as_tuple, prepare
@@ -33,7 +34,7 @@ def keep_passes(place: Place, run: str, heard: "Sequence[Pass]", releases: Mappi
     """What the models of a run took for what was not in the cache."""
     if not heard:
         return
-    from harness.candidate.open import runs_on
+    from harness.candidate.open import pass_key, runs_on
     from harness.candidate.passes import joined
     from harness.candidate.runtime import machine
 
@@ -43,10 +44,10 @@ def keep_passes(place: Place, run: str, heard: "Sequence[Pass]", releases: Mappi
             runtime = {**runs_on(each), "backend": each.backend or "torch"}
             library = {"torch": "torch", "onnx": "onnxruntime", "openvino": "openvino"}[str(runtime["backend"])]
             words = f"{library} {runtime[library]}, {runtime['dtype']}, {runtime['device']} ({runtime['unit']})"
-            backends |= {_pass_key(each, side): words for side in sides_of(each.manifest.meaning)}
+            backends |= {pass_key(each, side): words for side in sides_of(each.manifest.meaning)}
     now, here = datetime.now(UTC).replace(tzinfo=None), machine()
     records = [
-        stored.PassRecord(
+        Pace(
             run, each.key, each.side, now, each.texts, each.tokens, each.seconds, each.threads,
             backends.get(each.key, "unknown"), here,
         )
@@ -67,14 +68,14 @@ def keep_plan(place: Place, run: str, parent: Release, candidate: Release) -> No
         stored.record_plan(connection, run, list(_encodings(prepared, candidate)))
 
 
-def _encodings(prepared: Prepared, candidate: Release) -> Iterator[stored.EncodingRecord]:
+def _encodings(prepared: Prepared, candidate: Release) -> Iterator[Encoding]:
     states = {state.namespace.name: state for state in prepared.states}
     graph = as_tuple(candidate).graph
     for position, action in enumerate(prepared.plan.actions, start=1):
         if action.action is Act.BUILD and (node := graph.find(action.node or "")) is not None:
             if node.kind is Kind.VECTOR:
                 key, side = _pass(candidate, node, node.side)
-                yield stored.EncodingRecord(
+                yield Encoding(
                     position, str(action.action), node.name, None, key, side, action.items, action.of, action.tokens
                 )
             continue
@@ -85,7 +86,7 @@ def _encodings(prepared: Prepared, candidate: Release) -> Iterator[stored.Encodi
         above = of_rows.namespace.name if of_rows is not None and of_rows.namespace.kind in OF_TEXTS else None
         node = graph.holding(state.new_key) if state.new_key else None
         key, side = (None, None) if above else _pass(candidate, node, state.namespace.side)
-        yield stored.EncodingRecord(
+        yield Encoding(
             position, str(action.action), state.namespace.name, above, key, side, action.items, action.of,
             action.tokens,
         )  # fmt: skip
@@ -101,13 +102,10 @@ def _pass(candidate: Release, node: Node | None, side: str | None) -> tuple[str 
     side = side or node.side
     if release.is_composed or release.recorded is not None or release.cannot_run or side is None:
         return None, side
-    return (_pass_key(release, side), side) if side in sides_of(release.manifest.meaning) else (None, side)
-
-
-def _pass_key(release: Release, side: str) -> str:
     from harness.candidate.open import pass_key
 
-    return pass_key(release, side)  # type: ignore[arg-type]  # the sides of a meaning
+    own = (each for each in sides_of(release.manifest.meaning) if each == side)
+    return next((pass_key(release, each) for each in own), None), side
 
 
 def _models(release: Release) -> Iterator[Release]:
@@ -123,27 +121,13 @@ def durations(place: Place, found: Answer) -> Durations:
     """What the store knows of how long a run's plan takes."""
     with place.store.reading() as connection:
         planned = stored.plan(connection, found.run)
-        encodings = []
-        for each in planned or ():
-            pace = stored.measured(connection, found.run, each.pass_key, each.side) if each.pass_key else None
-            encodings.append(_encoding(each, None if pace is None else _pace(pace, found.run)))
+        encodings = [
+            Timed(each, stored.measured(connection, found.run, each.pass_key, each.side) if each.pass_key else None)
+            for each in planned or ()
+        ]
     return Durations(
         run=found.run,
         candidate=found.candidate.name,
         parent=None if found.parent is None else found.parent.name,
         encodings=None if planned is None else tuple(encodings),
     )
-
-
-def _encoding(each: stored.EncodingRecord, pace: Pace | None) -> Encoding:
-    return Encoding(
-        each.action, each.namespace, each.made_from, each.side, each.items, each.of_items, each.tokens,
-        each.pass_key is not None, pace,
-    )  # fmt: skip
-
-
-def _pace(each: stored.PassRecord, run: str) -> Pace:
-    return Pace(
-        each.side, each.texts, each.tokens, each.seconds, each.threads, each.backend, each.machine,
-        None if each.run == run else each.run, f"{each.measured_at:%Y-%m-%d %H:%M} UTC",
-    )  # fmt: skip

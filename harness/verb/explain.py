@@ -7,12 +7,12 @@ from harness.output.answer import Answer
 from harness.output.change import Prediction
 from harness.output.decision import Outcome, RuleResult
 from harness.report.text import clipped, visible
+from harness.report.verdict import GRAVITY
 from harness.store import account
 from harness.store.case import Given, SideAccount, ValueAccount, case_account
 from harness.verb.answer import answer
 from harness.verb.place import Place, find_place
 
-WORST_FIRST = (Outcome.FAIL, Outcome.UNDECIDED, Outcome.WAIVED, Outcome.PASS)
 SHOWN = 5
 SHOWN_CHARACTERS = 100
 
@@ -44,7 +44,7 @@ def _decision(found: Answer) -> Iterator[str]:
     against = f"against {found.parent.name}" if found.parent else "without a parent"
     yield f"{found.decision.outcome}: {found.candidate.name} {against} on {found.suite} (run {found.run[:12]})."
     yield from found.decision.remarks
-    for outcome in WORST_FIRST:
+    for outcome in GRAVITY:
         results = [result for result in found.decision.rules if result.outcome is outcome]
         if not results:
             continue

@@ -12,29 +12,31 @@ from harness.compare.align import align
 from harness.compare.scoreboard import ALL, Cell, SideCell
 from harness.compare.transition import moved, transitions
 from harness.metric.name import parse
-from harness.output.decision import Decision, RuleResult
+from harness.output.decision import Decision
 from harness.output.value import CaseValues, Status
-from harness.store import read, write
+from harness.store import read, read_ranking, write
 from harness.store.connection import Connection
 from harness.store.read_task import predictions
-from harness.suite.definition import RANKED
+from harness.suite.definition import RANKED, Metrics
 from harness.suite.lock import Lock
 from harness.verb.measure import Measured
 from harness.verb.slices import members_of
 
 # A value of 1 but for rounding.
 RIGHT = 1 - 1e-9
-RULE_FIELDS = tuple(RuleResult.__dataclass_fields__)
 
 
-def keep_metrics(connection: Connection, run: str, names: tuple[str, ...]) -> None:
-    """What each metric is, whatever its values."""
+def keep_metrics(connection: Connection, run: str, named: Metrics, names: tuple[str, ...]) -> None:
+    """What each metric is, whatever its values, and by which of them a case is told to have got worse or better."""
     metrics = [parse(name) for name in names]
+    means = [name for name, metric in zip(names, metrics, strict=True) if metric.form == "mean"]
+    followed = next((name for name in (named.primary, named.right, *means) if name in means), None)
     write.replace(connection, "metrics", {"run": run}, {
         "position": np.arange(1, len(names) + 1),
         "metric": list(names),
         "form": [metric.form for metric in metrics],
         "higher_is_better": [metric.higher_is_better for metric in metrics],
+        "followed": [name == followed for name in names],
     })  # fmt: skip
 
 
@@ -106,7 +108,9 @@ def keep_transitions(
     aligned = align(candidate, parent)
     asked = cases & (aligned.candidate_status != Status.NOT_APPLICABLE)
     first: Mapping[tuple[str, str], str | None] = (
-        read.first_documents(connection, run) if lock.definition.task in RANKED else predictions(connection, run)
+        read_ranking.first_documents(connection, run)
+        if lock.definition.task in RANKED
+        else predictions(connection, run)
     )
     same = np.array(
         [first.get(("candidate", case)) == first.get(("parent", case)) for case in aligned.case_ids[asked]], dtype=bool
@@ -143,7 +147,7 @@ def keep_decision(connection: Connection, run: str, decision: Decision, ordinal:
     rows = [astuple(result) for result in decision.rules]
     columns: dict[str, write.Column] = {
         name: pa.array([str(row[i]) if name == "outcome" else row[i] for row in rows])
-        for i, name in enumerate(RULE_FIELDS)
+        for i, name in enumerate(read.RULE_COLUMNS)
     }
     now = datetime.now(UTC).replace(tzinfo=None)
     write.replace(connection, "rules", {"run": run}, {"position": np.arange(1, len(rows) + 1), **columns})

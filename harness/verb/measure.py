@@ -9,6 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from harness.metric import chance
+from harness.metric.calibration import NEVER
+from harness.metric.chance import Stated
 from harness.metric.name import parse
 from harness.metric.place import JudgedPlaces, place, tied_cases
 from harness.metric.ranking import case_values
@@ -18,24 +21,34 @@ from harness.output.contribution import Contribution
 from harness.output.value import CaseValues, Status
 from harness.store import write
 from harness.store.connection import Connection
-from harness.store.read import CandidateRows, RankingRows, candidates, rankings
+from harness.store.read import answerable, case_marks, find_run, releases
+from harness.store.read_ranking import CandidateRows, RankingRows, candidates, rankings
 from harness.suite.definition import RANKED
 from harness.suite.lock import Lock
+from harness.verb.parameter import calibrator_of
+from harness.verb.task.calibration import abstained
+from harness.verb.task.rankings import GROUND, abstention, stated_rankings
 
 # The one metric that looks at what a last stage was given, and not at what it made of it.
 CEILING = "recall_ceiling"
+RIGHT_RANKING = "Success@1"
+"""By which a ranking is right where the suite does not say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """One side as it was measured. Shapes: arrays [n], cases in suite order; `flags` by the name of the count.
-    `ceiling`: the recall that a last stage's candidates allow, None where the side has none.
+    `ceiling`: the recall that a last stage's candidates allow, None where the side has none. `stated`: what a release
+    that ranks says of whether questions are answerable, where somebody asks. `abstained` [n]: of which cases a release
+    with a rule of abstention says nothing; None without one.
     """
 
     case_ids: NDArray[np.object_]
     values: dict[str, Contribution]
     flags: dict[str, NDArray[np.bool_]]
     ceiling: CaseValues | None = None
+    stated: Stated | None = None
+    abstained: NDArray[np.bool_] | None = None
 
 
 def measure(connection: Connection, run: str, side: str, release: str, lock: Lock) -> Measured:
@@ -51,9 +64,37 @@ def measured(connection: Connection, run: str, side: str, lock: Lock) -> Measure
     rows = rankings(connection, run, side)
     places = _places(rows, lock.definition.ranking.ties)
     given = _given(rows, candidates(connection, run, side))
-    values: dict[str, Contribution] = {name: _values(rows, places, given, name, lock) for name in metric_names(lock)}
+    names = {name: parse(name) for name in metric_names(lock)}
+    stated = _stated(connection, run, side, lock, rows, places)
+    values: dict[str, Contribution] = {
+        name: _values(rows, places, given, name, lock)
+        if stated is None or metric.task_metric is None
+        else replace(chance.contribution(metric, stated), metric=name)
+        for name, metric in names.items()
+    }
     ceiling = None if given is None else _values(rows, places, given, CEILING, lock)
-    return Measured(rows.case_ids, values, _flags(rows, lock), ceiling)
+    silent = None if stated is None else abstained(chance.forecasts(stated)).get("abstained")
+    return Measured(rows.case_ids, values, _flags(rows, lock), ceiling, stated, silent)
+
+
+def _stated(
+    connection: Connection, run: str, side: str, lock: Lock, rows: RankingRows, places: JudgedPlaces
+) -> Stated | None:
+    """None where neither suite nor release asks whether questions are answerable."""
+    suite = find_run(connection, run).suite_digest
+    release = releases(connection, run)[side]
+    calibrator = calibrator_of(release, lock, case_marks(connection, suite))
+    abstain = abstention(json.loads(release.meaning)["score"].get("decision"), calibrator, release.release)
+    asked = any(parse(name).task_metric for name in metric_names(lock))
+    if not asked and abstain is NEVER and (calibrator is None or calibrator.of != GROUND):
+        return None
+    criterion = lock.definition.metrics.right or RIGHT_RANKING
+    criterion = RIGHT_RANKING if parse(criterion).task_metric else criterion
+    right = case_values(
+        parse(criterion), places, case_ids=rows.case_ids, output_status=rows.status,
+        depth=lock.definition.ranking.depth, top_grade=lock.top_grade, no_relevant="not-applicable",
+    )  # fmt: skip
+    return stated_rankings(rows, right, answerable(connection, suite), calibrator, abstain)
 
 
 def keep_values(
@@ -92,6 +133,8 @@ def metric_names(lock: Lock) -> tuple[str, ...]:
 
 def judged_name(metric: str, lock: Lock) -> str:
     """The Judged@k that stands beside a ranking metric."""
+    if parse(metric).task_metric is not None:
+        return "Judged@1"  # what is answered is the first document
     return f"Judged@{parse(metric).cutoff or lock.definition.ranking.depth}"
 
 
@@ -142,7 +185,8 @@ def _given(rows: RankingRows, found: CandidateRows | None) -> JudgedPlaces | Non
 
 
 def _flags(rows: RankingRows, lock: Lock) -> dict[str, NDArray[np.bool_]]:
-    cutoffs = [parse(name).cutoff or lock.definition.ranking.depth for name in lock.definition.metric_names]
+    metrics = [parse(name) for name in lock.definition.metric_names]
+    cutoffs = [each.cutoff or (1 if each.task_metric else lock.definition.ranking.depth) for each in metrics]
     return {
         "missing": rows.status == OutputStatus.MISSING,
         "failed": rows.status == OutputStatus.FAILED,

@@ -56,7 +56,7 @@ def measured(asked: Asked, lock: Lock) -> tuple[Judged, Measured]:
     """One side's outputs as its task judges them, and every metric that the suite names; nothing is written."""
     judged = JUDGES[lock.definition.task](asked, metric_names(lock))
     values = {name: _settled(each, lock) for name, each in judged.contributions.items()}
-    return judged, Measured(asked.gold.case_ids, values, _flags(asked, judged))
+    return judged, Measured(asked.gold.case_ids, values, _flags(asked, judged), abstained=judged.flags.get("abstained"))
 
 
 def asked_sides(

@@ -2,13 +2,11 @@
 
 import json
 
-from pydantic import ValidationError
-
-from harness.calibration.record import CalibratorRecord, FittedOn, Of
+from harness.calibration.record import CalibratorRecord, FittedOn, Of, read_calibrator
 from harness.errors import Leaked, Misconfigured, NotAdmitted
 from harness.gate.exposure import Parameter
 from harness.identity import Json
-from harness.release.threshold import ThresholdRecord
+from harness.release.threshold import ThresholdRecord, threshold_from
 from harness.store.read import CaseMarks, ReleaseRecord
 from harness.suite.lock import Lock
 from harness.verb.calibration_cases import corpus_digest
@@ -17,6 +15,7 @@ CALIBRATED: dict[str, tuple[Of, ...]] = {
     "classification": ("labels",),
     "multilabel": ("labels",),
     "multiple-choice": ("choices",),
+    "similarity": ("pairs",),
     "answer": ("answerability",),
     "retrieval": ("relevance", "answerability"),
     "reranking": ("relevance", "answerability"),
@@ -76,14 +75,7 @@ def calibrator_of(release: ReleaseRecord, lock: Lock, marks: CaseMarks) -> Calib
     if release.calibrator is None:
         return None
     what = f"calibrator of release {release.release!r}"
-    try:
-        found = CalibratorRecord.model_validate_json(release.calibrator)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise Misconfigured(
-            what, found=": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]])),
-            expected="a calibrator as `harness calibrate` saves it", mend="Fit it again.",
-        ) from error  # fmt: skip
+    found = read_calibrator(what, release.calibrator)
     task = lock.definition.task
     if found.of not in CALIBRATED.get(task, ()):
         raise Misconfigured(
@@ -105,7 +97,7 @@ def threshold_of(release: ReleaseRecord, lock: Lock, marks: CaseMarks) -> Thresh
     """The file that says on what a release's threshold was fitted; Leaked as `refuse_leaked`."""
     if release.threshold is None:
         return None
-    found = ThresholdRecord.model_validate_json(release.threshold)
+    found = threshold_from(f"threshold of release {release.release!r}", release.threshold)
     fitted_on = FittedOn.model_validate(found.fitted_on.model_dump())
     refuse_leaked(f"threshold of release {release.release!r}", fitted_on, marks, lock)
     return found
@@ -128,7 +120,8 @@ def in_words(release: ReleaseRecord, found: CalibratorRecord) -> str:
     beyond = f" It speaks of {found.valid_for}." if found.valid_for else ""
     certain = sum(each.n_certain or 0 for each in found.maps)
     exact = f" It gives {certain} of the scores that it was fitted on exactly 0 or 1." if certain else ""
+    told = "".join(f" {each}" for each in found.reported)
     return (
         f"The calibrator of {release.release} ({found.family}) was fitted on {on.n_cases or on.n} cases{rows} of the "
-        f"{on.role} role of {on.suite}.{beyond}{exact}"
+        f"{on.role} role of {on.suite}.{beyond}{exact}{told}"
     )

@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import NotFound
+from harness.errors import Misconfigured, NotFound
 from harness.store.connection import Store
 from harness.suite.lock import LOCK, Lock, read_lock
 
@@ -89,3 +89,16 @@ def find_place(start: Path | None = None, store: str | None = None) -> Place:
 def _below(path: Path, folder: Path) -> str:
     path = path.resolve()
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
+
+
+def require_folder(path: Path) -> None:
+    """Raises NotFound for a file that would be the first in its folder: a release that isn't there is a slip."""
+    if not path.parent.is_dir():
+        raise NotFound(
+            f"--save {path}", found=f"no folder {path.parent}", expected="one that is there, a release's as a rule",
+            mend="Correct the path, or make the folder.",
+        )  # fmt: skip
+    if path.is_dir():
+        raise Misconfigured(
+            f"--save {path}", found="a folder", expected="the file to write", mend=f"Write {path / 'calibrator.json'}.",
+        )  # fmt: skip

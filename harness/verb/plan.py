@@ -21,8 +21,7 @@ from harness.release.head import row_digests
 from harness.release.manifest import Runtime, Side
 from harness.release.open import Release
 from harness.release.semantic import SemanticTuple, semantic_tuple
-from harness.store import read
-from harness.store.read import RunPair
+from harness.store.pair import RunPair, run_of
 from harness.verb.place import Place
 
 # A vector node may keep one vector or rows; what it is called matters to nobody but a reader.
@@ -104,7 +103,7 @@ def _stored(place: Place, parent: Release, candidate: Release) -> RunPair | None
     if not place.store.path.exists():
         return None
     with place.store.reading() as connection:
-        return read.run_of(connection, parent.content_id, candidate.content_id)
+        return run_of(connection, parent.content_id, candidate.content_id)
 
 
 def _items(stored: RunPair) -> dict[str, Items]:

@@ -1,6 +1,7 @@
 """`harness report`: a stored run as a page, a note for a pull request, and a test result for CI."""
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from harness.file.whole import new_folder
 from harness.identity import Json
 from harness.output.answer import Answer
+from harness.output.companion import Cell, Companion
 from harness.release.difference import Stated, difference
 from harness.release.manifest import Meaning, Runtime
 from harness.report.content import Content, MeaningChange, SliceInfo
@@ -24,6 +26,7 @@ from harness.verb.answer import answer, stored_lock
 from harness.verb.duration import durations
 from harness.verb.measure import metric_names
 from harness.verb.place import Place, find_place
+from harness.verb.task.calibration import ENOUGH, SLICE_RELIABILITY
 
 # Cases shown on each side of the ledger; the store has them all.
 SHOWN = 20
@@ -97,10 +100,24 @@ def content(place: Place, found: Answer) -> Content:
             draws=lock.definition.uncertainty.draws,
             level=lock.definition.uncertainty.level,
             limits=(CONDITIONAL[found.ranks], *LIMITS),
-            companions=read_task.companions(connection, found.run),
+            companions={
+                side: tuple(_worth_showing(each) for each in tables)
+                for side, tables in read_task.companions(connection, found.run).items()
+            },
             diagnostics=diagnostics(connection, found.run),
             causes=cause_counts(connection, found.run),
         )
+
+
+def _worth_showing(table: Companion) -> Companion:
+    """A table without the slices that have too few forecasts for their reliability to say anything."""
+    if table.name != SLICE_RELIABILITY:
+        return table
+    held: Counter[Cell] = Counter()
+    at = table.columns.index("forecasts")
+    for row in table.rows:
+        held[row[0]] += int(row[at] or 0)
+    return replace(table, rows=tuple(row for row in table.rows if held[row[0]] >= ENOUGH))
 
 
 def _slices(lock: Lock, members: Mapping[str, Collection[str]]) -> tuple[SliceInfo, ...]:

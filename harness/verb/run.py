@@ -20,7 +20,14 @@ from harness.run.execute import execute, runtime_of
 from harness.run.fit import require_fit
 from harness.run.key import output_key, run_id, scores_key
 from harness.run.output import Executed
-from harness.run.record import copy_outputs, record_heads, record_outputs, record_suite, record_trained
+from harness.run.record import (
+    copy_outputs,
+    record_heads,
+    record_outputs,
+    record_prompts,
+    record_suite,
+    record_trained,
+)
 from harness.store import read, write
 from harness.store.diagnostic import record_vector_diagnostics
 from harness.suite.freeze import FrozenSuite, check_members, open_frozen
@@ -172,6 +179,7 @@ def _begin(place: Place, frozen: FrozenSuite, sides: Mapping[str, Release]) -> s
                 "threshold": pa.array([threshold_text(release)], pa.string()),
                 "calibrator": pa.array([calibrator_text(release)], pa.string()),
             })  # fmt: skip
+            record_prompts(connection, run, side, release, lock.definition.name)
     return run
 
 

@@ -106,7 +106,8 @@ def _sides(
         sides = {side: measured(connection, record.run, side, lock) for side in releases}
         values = sides["candidate"].values
         ruled = frozenset(each.metric for each in targets(policy_of(lock), None))
-        return sides, spoiled_rankings(values, judged_only(values, ruled))
+        promotion = np.array([each == "promotion" for each in lock.roles], dtype=bool)
+        return sides, spoiled_rankings(sides["candidate"], judged_only(values, ruled), promotion)
     asked = asked_sides(connection, record.run, record.suite_digest, releases, lock)
     sides = {side: measured_task(each, lock)[1] for side, each in asked.items()}
     worse = spoiled_outputs(asked["candidate"], lock.definition.task, rng)

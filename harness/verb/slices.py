@@ -6,7 +6,7 @@ from harness.store import read, write
 from harness.store.connection import Connection
 from harness.store.parent import parent_cases
 from harness.suite.lock import Lock
-from harness.suite.mechanism import ParentCase, of_parent
+from harness.suite.mechanism import of_parent
 
 
 def fix_slices(connection: Connection, run: str, lock: Lock) -> dict[str, tuple[str, ...]]:
@@ -17,10 +17,7 @@ def fix_slices(connection: Connection, run: str, lock: Lock) -> dict[str, tuple[
     found = {each.name: lock.slices[each.name] for each in lock.declared}
     at_run = [each for each in lock.declared if each.from_parent]
     if at_run:
-        cases = {
-            name: ParentCase(tokens=each.tokens, cut=each.cut, rank=each.rank, norm=each.norm)
-            for name, each in parent_cases(connection, run).items()
-        }
+        cases = parent_cases(connection, run)
         for position in dict.fromkeys(each.position for each in at_run):
             mechanism = lock.definition.slices[position].mechanism
             if mechanism is None:

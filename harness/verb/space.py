@@ -34,15 +34,15 @@ WHY = {
     "cross": "a cross-encoder reads pairs and has no vector of a text",
     "two-stage": "a composed release: each member has a space of its own",
     "fusion": "a composed release: each member has a space of its own",
+    "head": "a head gives a case no vector",
 }
+UNRELATED = "nothing declares which texts belong together"
 
 
 def of_vectors(release: Release, executed: Executed, lock: Lock) -> tuple[Diagnostic, ...]:
     """Of one side's outputs as they were just made; without vectors of its own, each name with the reason."""
-    if lock.definition.task not in RANKED:
-        return ()
     if executed.sample is not None:
-        return tuple(_of_sample(executed.sample))
+        return tuple(_of_sample(executed.sample, related=lock.definition.task in RANKED))
     if release.definition.interaction == "bi" and best_of_windows(release.manifest.meaning):
         why = "a text has a vector for each of its windows"
     elif release.is_composed:
@@ -52,7 +52,8 @@ def of_vectors(release: Release, executed: Executed, lock: Lock) -> tuple[Diagno
     return tuple(Diagnostic("", name, "texts", None, None, 0, why) for name in OF_VECTORS)
 
 
-def _of_sample(sample: VectorSample) -> Iterator[Diagnostic]:
+def _of_sample(sample: VectorSample, *, related: bool) -> Iterator[Diagnostic]:
+    """`related`: whether judgements say which documents belong to a query."""
     queries, documents = _directed(sample.queries), _directed(sample.documents)
     drawn = documents & sample.by_chance
     for texts, vectors, rows in (
@@ -64,7 +65,10 @@ def _of_sample(sample: VectorSample) -> Iterator[Diagnostic]:
         directions = space.unit(vectors[rows])
         yield _told("anisotropy", texts, len(directions), partial(space.anisotropy, directions))
         yield _told("uniformity", texts, len(directions), partial(space.uniformity, directions))
-    yield from _of_pairs(sample, queries, documents)
+    if related:
+        yield from _of_pairs(sample, queries, documents)
+    else:
+        yield from (Diagnostic("", name, "pairs", None, None, 0, UNRELATED) for name in ("alignment", NLL))
 
 
 def _of_pairs(sample: VectorSample, queries: NDArray[np.bool_], documents: NDArray[np.bool_]) -> Iterator[Diagnostic]:

@@ -11,23 +11,31 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.metric.name import METRICS, parse
+from harness.metric import chance
+from harness.metric.name import parse
 from harness.output.case import OutputStatus
 from harness.output.contribution import Contribution
 from harness.output.value import CaseValues
+from harness.verb.measure import Measured
+from harness.verb.task.rankings import spoiled
 from harness.verb.task.side import Asked
 
 Floats = NDArray[np.float64]
 
 
-def spoiled_rankings(values: Mapping[str, Contribution], kept: frozenset[str]) -> dict[str, Contribution]:
-    """Every scored case at its metric's lowest value; Judged@k stays as it is, but for those that are not `kept`.
+def spoiled_rankings(measured: Measured, kept: frozenset[str], promotion: NDArray[np.bool_]) -> dict[str, Contribution]:
+    """Every scored case at its metric's lowest value; Judged@k stays as it is, but for those that are not `kept`. Of
+    what hangs on whether a question is answerable: nothing right among what is answered, and sureness turned round.
 
     Documents that are judged not relevant would take the place of those that are, so no gap of judgements shows.
     """
-    found = {}
-    for name, own in values.items():
-        if not isinstance(own, CaseValues) or name in kept:
+    stated = None if measured.stated is None else spoiled(measured.stated, promotion)
+    found: dict[str, Contribution] = {}
+    for name, own in measured.values.items():
+        metric = parse(name)
+        if stated is not None and metric.task_metric is not None:
+            found[name] = replace(chance.contribution(metric, stated), metric=name)
+        elif not isinstance(own, CaseValues) or name in kept:
             found[name] = own
         else:
             found[name] = replace(own, values=np.where(own.scored, parse(name).lowest, np.nan))
@@ -36,7 +44,7 @@ def spoiled_rankings(values: Mapping[str, Contribution], kept: frozenset[str]) -
 
 def judged_only(names: Mapping[str, Contribution], ruled: frozenset[str]) -> frozenset[str]:
     """Those of the names that count judgements, but for those that a rule is about."""
-    return frozenset(name for name in names if not METRICS[parse(name).base].needs_relevant) - ruled
+    return frozenset(name for name in names if not parse(name).needs_relevant and not parse(name).task_metric) - ruled
 
 
 def spoiled_outputs(asked: Asked, task: str, rng: np.random.Generator) -> Asked:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import scipy
@@ -17,34 +17,24 @@ from harness.calibration.decision import (
     cost_threshold,
 )
 from harness.calibration.fit import sigmoid, softmax
-from harness.calibration.record import CalibratorRecord, applied
+from harness.calibration.record import applied, read_calibrator
 from harness.errors import Misconfigured
 from harness.file.whole import write_bytes
-from harness.identity import Json, canonical_json
+from harness.identity import Json
 from harness.lifecycle.invalidation import decision_key
 from harness.metric.calibration import set_sureness, sureness
 from harness.metric.form import Floats, Ints
 from harness.release.admit.meaning import own_type
 from harness.release.open import calibrator_text
-from harness.release.threshold import Ground, Rule, ThresholdFit, ThresholdRecord, Type, converted
+from harness.release.threshold import Rule, ThresholdFit, ThresholdRecord, Type, converted
+from harness.store import read
+from harness.suite.definition import RANKED
+from harness.verb.answer import stored_lock
 from harness.verb.calibrate import Fitting, aggregation_of, cases_to_fit_on
-from harness.verb.place import find_place, shown
+from harness.verb.place import Place, find_place, require_folder, shown
 from harness.verb.plan import as_tuple
-
-OF_LABELS: tuple[Rule, ...] = ("costs", "capacity", "f1")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the rule is told; None for what it needs not."""
-
-    false_positive: float | None
-    false_negative: float | None
-    label_costs: Mapping[str, tuple[float, float]] | None
-    capacity: float | None
-    coverage: float | None
-    risk: float | None
-    ground: Literal["confidence", "margin", "entropy"]
+from harness.verb.threshold_ranking import of_rankings, stated_by
+from harness.verb.threshold_rule import OF_LABELS, OF_RANKINGS, Asked, Chosen, costs_of, needed, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +69,24 @@ def threshold(
     `costs`: the probability false_positive / (false_positive + false_negative), of a label by its own costs where there
     are such. `capacity`: the lowest score that lets at most that share pass, by label. `f1`: the best F1, by label.
     `coverage`, `risk`: below which confidence, margin or entropy nothing is said, so that at least that share is
-    answered, or the answered are wrong no more often.
-    Raises NotFound for a run that isn't there, Misconfigured for a task or a rule that allow no threshold.
+    answered, or the answered are wrong no more often. Of rankings behind a calibrator of answerability: below which
+    probability nothing is said, by `coverage`, `risk`, or `costs` (of answering what nothing answers, of silence).
+    Raises NotFound for a run or a folder that isn't there, Misconfigured for a task or a rule that allow no threshold.
     """
     asked = Asked(false_positive, false_negative, label_costs, capacity, coverage, risk, ground)
     place = find_place(store=store)
-    fitting = cases_to_fit_on(place, run, side, None)
+    path = None if save is None else Path(save)
+    if path is not None:
+        require_folder(path)
+    fitting = cases_to_fit_on(place, run, side, _about(place, run))
     _require_rule(fitting, rule)
-    found = _Scores.of(fitting)
-    chosen = _of_labels(fitting, found, rule, asked) if rule in OF_LABELS else _abstention(fitting, found, rule, asked)
+    kind, chosen = _chosen(place, run, side, fitting, rule, asked)
     record = ThresholdRecord(
         rule=rule,
         by=chosen.by,
         threshold=chosen.threshold,
         labels=list(chosen.labels),
-        type=found.type,
+        type=kind,
         ground=chosen.ground,
         below=chosen.below,
         reached=chosen.reached,
@@ -103,29 +96,36 @@ def threshold(
         aggregation=aggregation_of(fitting.release),
         software={"harness": __version__, "numpy": np.__version__, "scipy": scipy.__version__},
     )
-    if save is None:
+    record = record.sealed()
+    if path is None:
         return FittedThreshold(record, None)
-    path = Path(save)
-    write_bytes(path, canonical_json(record.model_dump(mode="json", by_alias=True, exclude_none=True)) + b"\n")
+    write_bytes(path, record.as_bytes())
     return FittedThreshold(record, shown(path))
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """What a rule gives, and what it comes to on the cases it was fitted on."""
+def _about(place: Place, run: str) -> Literal["answerability"] | None:
+    """Of rankings a question is answered or not; all else follows from the task."""
+    with place.store.reading() as connection:
+        lock = stored_lock(connection, read.find_run(connection, run).suite_digest)
+    return "answerability" if lock.definition.task in RANKED else None
 
-    by: dict[str, float | dict[str, list[float]]]
-    reached: dict[str, float]
-    threshold: float | list[float] | None = None
-    labels: tuple[str, ...] = ()
-    ground: Ground | None = None
-    below: float | None = None
+
+def _chosen(
+    place: Place, run: str, side: Literal["candidate", "parent"], fitting: Fitting, rule: Rule, asked: Asked
+) -> tuple[Type, "Chosen"]:
+    """The type of the score that is met, and what the rule gives."""
+    if fitting.lock.definition.task in RANKED:
+        return "probability", of_rankings(stated_by(place, run, side, fitting), rule, asked)
+    found = _Scores.of(fitting)
+    if rule in OF_LABELS:
+        return found.type, _of_labels(fitting, found, rule, asked)
+    return found.type, _abstention(fitting, found, rule, asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scores:
     """Calibration cases as the release's threshold meets them. Shapes: own, chances and gold [r, k]: of its own type,
-    as probabilities, 1 where it holds.
+    as probabilities (NaN where they are none), 1 where it holds.
     """
 
     type: Type
@@ -136,14 +136,18 @@ class _Scores:
     @classmethod
     def of(cls, fitting: Fitting) -> "_Scores":
         found = fitting.evidence
-        kind: Type = "probability" if own_type(fitting.release.manifest.meaning) == "probability" else "logit"
+        kind = cast(Type, own_type(fitting.release.manifest.meaning))
+        if found.of != "pairs":
+            kind = "probability" if kind == "probability" else "logit"
         text = calibrator_text(fitting.release)
-        calibrator = None if text is None else CalibratorRecord.model_validate_json(text)
+        calibrator = None if text is None else read_calibrator(f"calibrator of release {fitting.release.name!r}", text)
         if found.of == "choices":
             warmth = 1.0 if calibrator is None else calibrator.maps[0].temperature or 1.0
             chances = softmax(found.scores / warmth)
         elif calibrator is not None:
             chances = applied(calibrator, found.scores)
+        elif found.score_type not in ("logit", "probability"):
+            chances = np.full(found.scores.shape, np.nan)
         elif found.score_type == "logit":
             chances = softmax(found.scores) if found.exclusive else sigmoid(found.scores)
         else:
@@ -157,8 +161,13 @@ class _Scores:
 def _require_rule(fitting: Fitting, rule: Rule) -> None:
     found = fitting.evidence
     expected = None
-    if found.of not in ("labels", "choices"):
-        expected = "labels or choices: nothing here is decided by a score of what is ranked or answered"
+    kind = own_type(fitting.release.manifest.meaning)
+    if fitting.lock.definition.task in RANKED:
+        expected = None if rule in OF_RANKINGS else "costs, coverage or risk: below which probability nothing is said"
+    elif found.of not in ("labels", "choices", "pairs"):
+        expected = "labels, choices, pairs or rankings: of answers the null threshold is fitted when they are measured"
+    elif found.of == "pairs" and rule not in ("capacity", "f1") and kind not in ("logit", "probability"):
+        expected = f"capacity or f1: a {kind} is no probability, which what errors cost and how sure one is are said in"
     elif rule in OF_LABELS and found.exclusive and not (found.of == "labels" and len(found.labels) == 2):
         expected = "coverage or risk: of more than two that exclude one another the likeliest is given"
     if expected is not None:
@@ -177,7 +186,7 @@ class _Labels:
     gold: Ints
 
 
-def _of_labels(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _Chosen:
+def _of_labels(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> Chosen:
     """From which score on a label is given: each by itself, or of two classes the positive one, the last by name."""
     each = _Labels(fitting.evidence.labels, found.own, found.gold)
     if fitting.evidence.exclusive:
@@ -199,29 +208,18 @@ def _of_labels(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _C
         reached[f"precision[{label}]"] = float(right[:, c].sum() / max(1, given[:, c].sum()))
         reached[f"recall[{label}]"] = float(right[:, c].sum() / max(1, each.gold[:, c].sum()))
     single = len(each.labels) == 1 or (rule == "costs" and not asked.label_costs)
-    return _Chosen(_told(rule, asked), reached, float(limits[0]) if single else limits.tolist(), each.labels)
-
-
-def _told(rule: Rule, asked: Asked) -> dict[str, float | dict[str, list[float]]]:
-    said = {"false_positive": asked.false_positive, "false_negative": asked.false_negative, "capacity": asked.capacity}
-    of: dict[Rule, tuple[str, ...]] = {"costs": ("false_positive", "false_negative"), "capacity": ("capacity",)}
-    found: dict[str, float | dict[str, list[float]]] = {
-        name: value for name in of.get(rule, ()) if (value := said[name]) is not None
-    }
-    if rule == "costs" and asked.label_costs:
-        found["label_costs"] = {label: list(pair) for label, pair in asked.label_costs.items()}
-    return found
+    return Chosen(told(rule, asked), reached, float(limits[0]) if single else limits.tolist(), each.labels)
 
 
 def _limits(found: "_Labels", rule: Rule, asked: Asked, kind: Type) -> Floats:
     """Thresholds [k]."""
     if rule == "costs":
-        chances = [cost_threshold(*_costs(label, asked)) for label in found.labels]
+        chances = [cost_threshold(*costs_of(label, asked)) for label in found.labels]
         own = [each if kind == "probability" else converted(each, "probability", kind, unit=False) for each in chances]
         return np.array(own, dtype=np.float64)
     if rule == "f1":
         return np.array([best_f1_threshold(*column) for column in zip(found.own.T, found.gold.T, strict=True)])
-    share = _needed("capacity", asked.capacity)
+    share = needed("capacity", asked.capacity)
     limits = np.array([capacity_threshold(column, share) for column in found.own.T])
     for label, limit in zip(found.labels, limits, strict=True):
         if kind == "probability" and limit > 1:
@@ -232,12 +230,7 @@ def _limits(found: "_Labels", rule: Rule, asked: Asked, kind: Type) -> Floats:
     return limits
 
 
-def _costs(label: str, asked: Asked) -> tuple[float, float]:
-    own = (asked.label_costs or {}).get(label)
-    return own or (_needed("false_positive", asked.false_positive), _needed("false_negative", asked.false_negative))
-
-
-def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _Chosen:
+def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> Chosen:
     """Below which sureness nothing is said."""
     if fitting.evidence.exclusive:
         sure = sureness(found.chances)
@@ -247,13 +240,14 @@ def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> _
         loss = ((found.own >= _declared(fitting, found)) != (found.gold == 1)).any(axis=1).astype(np.float64)
     values = sure[asked.ground]
     if rule == "coverage":
-        told = _needed("coverage", asked.coverage)
-        reached = abstain_for_coverage(values, loss, told)
+        reached = abstain_for_coverage(values, loss, needed("coverage", asked.coverage))
     else:
-        told = _needed("risk", asked.risk)
-        reached = abstain_for_risk(values, loss, told)
-    return _Chosen(
-        {rule: told}, {"coverage": reached.coverage, "risk": reached.risk}, ground=asked.ground, below=reached.below
+        reached = abstain_for_risk(values, loss, needed("risk", asked.risk))
+    return Chosen(
+        told(rule, asked),
+        {"coverage": reached.coverage, "risk": reached.risk},
+        ground=asked.ground,
+        below=reached.below,
     )
 
 
@@ -262,14 +256,3 @@ def _declared(fitting: Fitting, found: _Scores) -> Floats:
     said = fitting.release.manifest.meaning.score.threshold
     halfway = 0.5 if found.type == "probability" else 0.0
     return np.asarray(halfway if said is None else said, dtype=np.float64)
-
-
-def _needed(name: str, value: float | None) -> float:
-    if value is None:
-        raise Misconfigured(
-            f"--{name.replace('_', '-')}",
-            found="nothing",
-            expected="a number that the rule hangs on",
-            mend=f"Give --{name}.",
-        )
-    return value

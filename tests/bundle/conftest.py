@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from harness.bundle.write import write
-from harness.store.read import Evidence
+from harness.store.evidence import Evidence
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ class TestFiles:
         assert found(bundle) == [("decision.json", "missing"), ("more", "extra"), ("report.md", "changed")]
         record = verify(bundle).as_record()
         assert record["ok"] is False
-        assert [list(finding) for finding in record["findings"]] == [["path", "kind", "detail"]] * 3  # type: ignore[union-attr]
+        assert [list(finding) for finding in record["findings"]] == [["path", "kind", "detail"]] * 3
 
 
 class TestLinksAndDevices:
@@ -190,7 +190,7 @@ class TestTheList:
 
         def watched(self: Path, *arguments: object, **options: object) -> object:
             read.append(self.resolve())
-            return opened(self, *arguments, **options)  # type: ignore[call-overload]
+            return opened(self, *arguments, **options)
 
         monkeypatch.setattr(Path, "open", watched)
         name = path.format(absolute=outside)

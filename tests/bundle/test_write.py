@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from harness.bundle.write import write
-from harness.store.read import Evidence
+from harness.store.evidence import Evidence
 n, rows = 100_000, int(sys.argv[2])
 table = pa.table({
     "case_id": [f"q{i % 977}" for i in range(n)],

@@ -15,13 +15,12 @@ from harness.calibration.fit import (
     fit_beta,
     fit_histogram,
     fit_isotonic,
-    fit_matrix,
     fit_platt,
     fit_temperature,
-    fit_vector,
     sigmoid,
     softmax,
 )
+from harness.calibration.scaling import fit_matrix, fit_vector
 from harness.errors import Misconfigured
 
 RNG = np.random.default_rng(7)
@@ -129,10 +128,14 @@ class TestSteps:
     @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 1)), min_size=2, max_size=40))
     def test_isotonic_is_scikit_learns_ties_and_all(self, rows):
         scores, gold = np.array(rows, dtype=float).T
-        if len(np.unique(gold)) < 2:
+        if len(np.unique(gold)) < 2 or len(np.unique(scores)) < 2:
             return
         at = np.linspace(-1, 7, 33)
         referee = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(scores, gold)
+        if not np.ptp(referee.predict(scores)):
+            with pytest.raises(Misconfigured, match="rises"):
+                fit_isotonic(scores, gold.astype(int))
+            return
         found = fit_isotonic(scores, gold.astype(int))
         np.testing.assert_allclose(found.probabilities(at), referee.predict(at), atol=1e-12)
         assert (np.diff(found.probabilities(np.sort(scores))) >= 0).all()
@@ -162,6 +165,69 @@ class TestEveryFit:
         np.testing.assert_allclose(
             fit(LOGITS[turned], GOLD[turned]).probabilities(LOGITS), fit(LOGITS, GOLD).probabilities(LOGITS), atol=1e-6
         )
+
+
+class TestWhatSaysNothingOfACase:
+    """A fit of it would be numbers out of nothing, so it is refused by name."""
+
+    @pytest.mark.parametrize("fit", [fit_platt, fit_beta, fit_isotonic, fit_histogram])
+    def test_one_score_of_all(self, fit):
+        with pytest.raises(Misconfigured, match=r"one score, 0\.3, of all 4"):
+            fit(np.full(4, 0.3), np.array([0, 1, 1, 0]))
+
+    @pytest.mark.parametrize("fit", [fit_temperature, fit_vector, fit_matrix])
+    @pytest.mark.parametrize("row", [[1.0, 2.0], [3.0, 3.0]])
+    def test_the_same_scores_of_the_classes_in_every_case(self, fit, row):
+        """Also where whole cases are shifted, which changes no probability."""
+        logits = np.array(row) + np.arange(8)[:, None]
+        with pytest.raises(Misconfigured, match="same scores"):
+            fit(logits, np.arange(8) % 2)
+
+    @pytest.mark.parametrize("fit", [fit_beta, fit_isotonic])
+    def test_a_score_that_is_turned_round(self, fit):
+        with pytest.raises(Misconfigured, match="likelier"):
+            fit(np.array([0.1, 0.2, 0.3, 0.6, 0.8, 0.9]), np.array([1, 1, 0, 1, 0, 0]))
+
+
+class TestWhereNoLossIsTheLeast:
+    """The optimum lies at infinity, and where a search happens to stop is no fit."""
+
+    @pytest.mark.parametrize("fit", [fit_vector, fit_matrix])
+    def test_a_class_without_a_case(self, fit):
+        with pytest.raises(Misconfigured, match=r"no calibration case of 2 of 3 classes \(columns 1, 3\)"):
+            fit(LOGITS, np.ones(400, dtype=int))
+
+    @pytest.mark.parametrize("fit", [fit_vector, fit_matrix])
+    def test_one_class_that_is_told_apart_though_others_are_not(self, fit):
+        with pytest.raises(Misconfigured, match="falls for ever"):
+            fit(LOGITS + 40 * np.eye(3)[0] * (GOLD == 0)[:, None], GOLD)
+
+    def test_a_cut_between_the_probabilities(self):
+        with pytest.raises(Misconfigured, match="falls for ever"):
+            fit_beta(np.array([0.1, 0.2, 0.2, 0.8]), np.array([0, 0, 1, 1]))
+
+    @pytest.mark.parametrize(("n", "k"), [(1500, 77), (2000, 12)])
+    def test_many_classes_reach_theirs(self, n, k):
+        """At the optimum the gradient is 0: of a shift, what is said of each class in all is how often it is gold; of a
+        scale, what is said weighs each class's logits as gold does.
+        """
+        gold = np.r_[np.arange(k), RNG.integers(0, k, n - k)]
+        logits = 4 * (RNG.normal(size=(n, k)) + np.eye(k)[gold])
+        error = fit_vector(logits, gold).probabilities(logits) - np.eye(k)[gold]
+        assert np.abs(error.sum(axis=0)).max() < 1e-6
+        assert np.abs((error * logits).sum(axis=0)).max() < 1e-5
+        if n > k * (k + 1):
+            error = fit_matrix(logits, gold).probabilities(logits) - np.eye(k)[gold]
+            assert np.abs(logits.T @ error).max() < 1e-5
+
+    @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+    def test_the_unit_of_the_logits_decides_nothing(self, unit):
+        for fit in (fit_vector, fit_matrix):
+            np.testing.assert_allclose(
+                fit(LOGITS * unit, GOLD).probabilities(LOGITS * unit),
+                fit(LOGITS, GOLD).probabilities(LOGITS),
+                atol=1e-7,
+            )
 
 
 class TestScoresBeyondAllBounds:

@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from harness.calibration.record import CalibratorRecord, Family, FittedOn, Parameters
+from harness.calibration.record import CalibratorRecord, Family, FittedOn, Parameters, worth_telling
 
 DIGEST = "0" * 64
 
@@ -71,3 +72,13 @@ class TestAnEditedCalibrator:
         record("histogram", Parameters(at=[0.5], values=[0.2, 0.7]), labels=("yes",))
         record("histogram", Parameters(at=[], values=[0.2]), labels=("yes",))
         record("isotonic", Parameters(at=[0.5], values=[0.2]), labels=("yes",))
+
+
+class TestWhatTheCasesDidNotDecide:
+    def test_a_cut_that_tells_a_label_from_the_rest_is_told(self):
+        """Platt's prior keeps its slope finite; of the other label a case is on the wrong side."""
+        scores = np.array([[0.1, 0.1], [0.2, 0.9], [0.8, 0.8], [0.9, 0.2]])
+        gold = np.array([[0, 0], [0, 0], [1, 1], [1, 1]])
+        [told] = worth_telling("platt", ["refund", "card"], scores, gold)
+        assert "refund" in told and "card" not in told and "prior" in told
+        assert worth_telling("platt", ["card"], scores[:, 1:], gold[:, 1:]) == []

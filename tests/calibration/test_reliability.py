@@ -10,7 +10,14 @@ from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
-from harness.calibration.decision import capacity_threshold, cost_threshold, risk_coverage, sureness
+from harness.calibration.decision import (
+    abstain_for_coverage,
+    abstain_for_risk,
+    capacity_threshold,
+    cost_threshold,
+    risk_coverage,
+    sureness,
+)
 from harness.calibration.fit import sigmoid
 from harness.calibration.reliability import binned, brier_parts, classwise, edges_of, positive, recalibration, top_label
 from harness.errors import Misconfigured
@@ -102,7 +109,19 @@ class TestDecision:
     def test_capacity_never_cuts_a_tied_group(self):
         scores = np.array([1.0, 2, 2, 3])
         assert [capacity_threshold(scores, share) for share in (1.0, 0.75, 0.5, 0.25)] == [1, 2, 3, 3]
-        assert capacity_threshold(scores, 0.0) > 3
+
+    @pytest.mark.parametrize("no_share", [0.0, -0.1, 1.1, np.nan, np.inf])
+    def test_no_share_is_no_demand(self, no_share):
+        """Not of cases that are taken or answered; a risk of 0 is one, for the surest may all be right."""
+        sure, loss = np.array([0.9, 0.8, 0.7]), np.array([0.0, 1.0, 0.0])
+        for choose in (
+            lambda: capacity_threshold(sure, no_share),
+            lambda: abstain_for_coverage(sure, loss, no_share),
+            lambda: abstain_for_risk(sure, loss, no_share or -1.0),
+        ):
+            with pytest.raises(Misconfigured, match="a share"):
+                choose()
+        assert abstain_for_risk(sure, loss, 0.0).below == 0.9
 
     def test_each_ground_by_hand(self):
         chances = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]])

@@ -10,14 +10,21 @@ from harness.candidate.head_window_parity import head_window_parity
 from harness.candidate.probe import probe_texts
 from harness.errors import Misconfigured, NotAdmitted
 
-from .conftest import WORDS, Memory
+from .conftest import WORDS, Memory, save_cross
 from .test_cross import GRID, THREE, library, one, opened, three  # noqa: F401  # the fixtures
 
 QUERY = "the jet"
 LONG = " ".join(np.random.default_rng(8).choice(WORDS, 40))
 # Three special tokens and two of the query leave seven of the document, every six.
 WINDOW = '[input.window]\nsize = 12\nstride = 6\naggregation = "{}"\n'
-BEST, MEAN = WINDOW.format("best"), WINDOW.format("mean-of-logits")
+BEST, MEAN, CHANCES = (WINDOW.format(how) for how in ("best", "mean-of-logits", "mean-of-probabilities"))
+
+
+@pytest.fixture(scope="module")
+def softened(tmp_path_factory):
+    """Three classes of which a softmax makes probabilities."""
+    folder = tmp_path_factory.mktemp("softened")
+    return save_cross(folder, labels=THREE, activation="torch.nn.modules.activation.Softmax")
 
 
 def windows_of(text: str, size: int = 7, stride: int = 6) -> list[str]:
@@ -45,6 +52,32 @@ class TestNumbers:
         encoded = load_cross(opened(one, MEAN)).encode([Pair(QUERY, LONG)])
         assert encoded.values[0, 0] == pytest.approx(raw(one, *windows_of(LONG)).mean(), abs=1e-4)
 
+    def test_or_those_of_the_mean_of_probabilities(self, opened, one) -> None:  # noqa: F811
+        """Which is not the probability of the mean of numbers."""
+        apart = 1 / (1 + np.exp(-raw(one, *windows_of(LONG)).astype(np.float64)))
+        model = load_cross(opened(one, CHANCES))
+        encoded = model.encode([Pair(QUERY, LONG)])
+        assert model.scores(encoded.values, GRID)[0] == pytest.approx(apart.mean(), abs=1e-5)
+        other = load_cross(opened(one, MEAN))
+        assert abs(other.scores(other.encode([Pair(QUERY, LONG)]).values, GRID)[0] - apart.mean()) > 1e-3
+
+    def test_a_mean_of_logits_is_no_mean_of_probabilities(self, opened, one) -> None:  # noqa: F811
+        """4 and 0: 2 has the probability .8808, and .9820 and .5 are .7410 in the mean."""
+        for text, expected in ((MEAN, 0.8808), (CHANCES, 0.7410)):
+            model = load_cross(opened(one, text))
+            [tokens] = model.tokenise([Pair(QUERY, LONG)])
+            pieces = [type(model.blank())(np.array([[value]], dtype=np.float32)) for value in (4.0, 0.0)]
+            assert model.scores(model.join(tokens, pieces).values, GRID)[0] == pytest.approx(expected, abs=5e-5)
+
+    def test_of_several_classes_each_has_its_mean(self, opened, softened) -> None:  # noqa: F811
+        """By a softmax over them all, whichever is the one that ranks."""
+        apart = raw(softened, *windows_of(LONG)).astype(np.float64)
+        chances = np.exp(apart) / np.exp(apart).sum(axis=1, keepdims=True)
+        for column, label in enumerate(THREE):
+            model = load_cross(opened(softened, f'[score]\nlabel = "{label}"\n{CHANCES}'))
+            found = model.scores(model.encode([Pair(QUERY, LONG)]).values, GRID)[0]
+            assert found == pytest.approx(chances[:, column].mean(), abs=1e-5)
+
     def test_the_window_is_chosen_by_the_class_that_ranks(self, opened, three) -> None:  # noqa: F811
         """And brings all its numbers."""
         apart = raw(three, *windows_of(LONG))
@@ -62,7 +95,7 @@ class TestNumbers:
         assert model.join(tokens, pieces[:2][::-1]).values.tolist() == [[60.0]]
 
     @pytest.mark.parametrize("number", [np.nan, -np.inf])
-    @pytest.mark.parametrize("text", [BEST, MEAN])
+    @pytest.mark.parametrize("text", [BEST, MEAN, CHANCES])
     def test_a_window_without_a_finite_number_is_not_passed_over(self, opened, one, number, text) -> None:  # noqa: F811
         """Though another is better than minus infinity."""
         model = load_cross(opened(one, text))
@@ -70,7 +103,7 @@ class TestNumbers:
         pieces = [type(model.blank())(np.array([[value]], dtype=np.float32)) for value in (1.0, number, 2.0)]
         assert np.isnan(model.scores(model.join(tokens, pieces).values, GRID)).all()
 
-    @pytest.mark.parametrize("text", [BEST, MEAN])
+    @pytest.mark.parametrize("text", [BEST, MEAN, CHANCES])
     def test_a_pair_that_fits_is_read_as_without_windows(self, opened, one, text) -> None:  # noqa: F811
         """To the bit, up to twelve tokens, and an empty document."""
         given = [Pair(QUERY, " ".join(WORDS[:count])) for count in range(8)] + [Pair("", "wing")]
@@ -98,17 +131,18 @@ class TestReading:
         encoded = load_cross(opened(one, BEST)).encode([Pair(LONG, "")])
         assert encoded.tokens_kept.tolist() == [12] and encoded.tokens_lost.tolist() == [31] and not encoded.failed
 
-    def test_order_and_company_change_nothing(self, opened, one) -> None:  # noqa: F811
-        model = load_cross(opened(one, MEAN))
+    @pytest.mark.parametrize("text", [MEAN, CHANCES])
+    def test_order_and_company_change_nothing(self, opened, one, text) -> None:  # noqa: F811
+        model = load_cross(opened(one, text))
         given = [Pair(QUERY, " ".join(WORDS * 2)[: 9 * count]) for count in range(1, 9)]
         whole = model.encode(given).values
         assert model.encode(given[::-1]).values[::-1].tobytes() == whole.tobytes()
         assert b"".join(model.encode([pair]).values.tobytes() for pair in given) == whole.tobytes()
 
     def test_single_windows_are_kept(self, opened, one, monkeypatch) -> None:  # noqa: F811
-        """What joins them is never stale: seven windows are computed once for both ways of joining."""
+        """What joins them is never stale: seven windows are computed once for all ways of joining."""
         kept, seen = Memory(), []
-        for text, computed in ((BEST, 7), (BEST, 0), (BEST.replace("stride = 6", "stride = 3"), 6)):
+        for text, computed in ((BEST, 7), (CHANCES, 0), (BEST.replace("stride = 6", "stride = 3"), 6)):
             model, before = load_cross(opened(one, text)), len(seen)
             rows = model.rows
             monkeypatch.setattr(model, "rows", lambda some, width, rows=rows: seen.extend(some) or rows(some, width))
@@ -122,10 +156,11 @@ class TestAdmission:
         with pytest.raises(NotAdmitted, match="best or mean-of-logits"):
             opened(one, WINDOW.format(how))
 
-    def test_a_mean_of_probabilities_is_not_run(self, opened, one) -> None:  # noqa: F811
-        """What is kept of a pair are raw numbers."""
-        release = opened(one, WINDOW.format("mean-of-probabilities"))
-        assert release.cannot_run == "a cross release that joins its windows by mean-of-probabilities"
+    def test_a_mean_of_probabilities_needs_probabilities(self, opened, one, three) -> None:  # noqa: F811
+        """The library puts no activation on several numbers unless the folder says one."""
+        assert opened(one, CHANCES).cannot_run is None
+        with pytest.raises(NotAdmitted, match="a mean of probabilities of a cross whose score is a logit"):
+            opened(three, f'[score]\nlabel = "neutral"\n{CHANCES}')
 
     def test_windows_are_of_the_document(self, opened, one) -> None:  # noqa: F811
         assert opened(one, BEST).manifest.meaning.towers["pair"].input.window.text == "second"
@@ -136,17 +171,24 @@ class TestAdmission:
         with pytest.raises(Misconfigured, match="3 of which are special"):
             load_cross(opened(one, BEST.replace("stride = 6", "stride = 10")))
 
-    @pytest.mark.parametrize("text", [BEST, MEAN])
+    @pytest.mark.parametrize("text", [BEST, MEAN, CHANCES])
     @pytest.mark.parametrize("labels", [1, 3])
-    def test_what_is_joined_is_what_the_reference_joins(self, opened, one, three, text, labels) -> None:  # noqa: F811
-        folder, label = (one, "") if labels == 1 else (three, '[score]\nlabel = "neutral"\n')
+    def test_it_is_what_the_reference_joins(self, opened, one, three, softened, text, labels) -> None:  # noqa: F811
+        several = softened if text == CHANCES else three
+        folder, label = (one, "") if labels == 1 else (several, '[score]\nlabel = "neutral"\n')
         shown = head_window_parity(opened(folder, label + text), probe_texts(48))
         assert shown is not None and shown.ok, shown.text
         assert shown.name == "parity: windows"
         assert head_window_parity(opened(folder, label), probe_texts(48)) is None
 
+    def test_a_mean_of_logits_does_not_pass_for_one_of_probabilities(self, opened, one, monkeypatch) -> None:  # noqa: F811
+        from harness.candidate import cross
+
+        monkeypatch.setitem(cross.MEAN_PROBABILITIES, "sigmoid", lambda every: every.mean(axis=0))
+        assert not head_window_parity(opened(one, CHANCES), probe_texts(48)).ok
+
     @pytest.mark.parametrize("fault", ["the first", "the last left out"])
-    @pytest.mark.parametrize("text", [BEST, MEAN])
+    @pytest.mark.parametrize("text", [BEST, MEAN, CHANCES])
     def test_what_is_joined_otherwise_fails(self, opened, one, monkeypatch, fault, text) -> None:  # noqa: F811
         from harness.candidate.cross import PairEncoder
 

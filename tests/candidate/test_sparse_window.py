@@ -1,4 +1,4 @@
-"""Sparse encoders on texts longer than they read at once: the largest weight of every entry, or the mean."""
+"""Sparse encoders on texts longer than they read at once: the largest weight of every entry, the mean, or the best."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from .test_window import LONG, SHORT, pieces_of
 from .tiny import save_sparse
 
 WINDOW = '[input.window]\nsize = 12\nstride = 6\naggregation = "{}"\n'
-MAX, MEAN = WINDOW.format("max"), WINDOW.format("mean")
+MAX, MEAN, BEST = (WINDOW.format(how) for how in ("max", "mean", "best"))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ class TestWeights:
         whole = dense(encoder().encode(pieces_of(LONG), "document"), 53).max(axis=0)
         assert sorted(found.piece(0).values[:, 0].tolist()) == pytest.approx(np.sort(whole)[-5:].tolist(), rel=1e-5)
 
-    @pytest.mark.parametrize("text", [MAX, MEAN])
+    @pytest.mark.parametrize("text", [MAX, MEAN, BEST])
     @pytest.mark.parametrize("keep", [None, 5])
     def test_a_text_that_fits_is_read_as_without_windows(self, encoder, splade, kept_five, text, keep) -> None:  # noqa: F811
         """To the bit, with a prompt."""
@@ -60,6 +60,20 @@ class TestWeights:
         found = encoder(MAX).encode([f"the \x07 {LONG}"], "document")
         assert (found.tokens_kept.tolist(), found.tokens_lost.tolist(), found.uncovered.tolist()) == ([103], [0], [1])
 
+    @pytest.mark.parametrize("keep", [None, 5])
+    def test_of_the_best_every_window_is_a_vector(self, encoder, splade, kept_five, keep) -> None:  # noqa: F811
+        """As its words alone are, to the bit, with as many weights as of a text."""
+        model = kept_five if keep else splade
+        found = encoder(BEST, model=model).encode([SHORT, LONG, SHORT], "document")
+        apart = encoder(model=model).encode([SHORT, *pieces_of(LONG), SHORT], "document")
+        assert found.several.texts.tolist() == [0, 1, 17, 18]
+        assert found.several.vectors.tolist() == apart.offsets.tolist()
+        assert found.values.tobytes() == apart.values.tobytes() and found.indices.tobytes() == apart.indices.tobytes()
+        assert found.piece(1).counts.tolist() == np.diff(apart.offsets[1:18]).tolist()
+
+    def test_texts_that_all_fit_have_one_vector_each(self, encoder) -> None:  # noqa: F811
+        assert encoder(BEST).encode([SHORT, "jet"], "document").several is None
+
     def test_a_stride_without_room_is_refused(self, encoder) -> None:  # noqa: F811
         with pytest.raises(Misconfigured, match="2 of which are special"):
             encoder(MAX.replace("stride = 6", "stride = 11"))
@@ -67,9 +81,11 @@ class TestWeights:
 
 class TestCache:
     def test_what_is_kept_of_a_window_is_never_stale(self, encoder, kept_five, counted) -> None:  # noqa: F811
-        """Sixteen windows, once for both ways of joining; not for one that keeps fewer weights without windows."""
+        """Sixteen windows, once for both ways of joining; not for one that keeps fewer weights of each window, as of
+        the best, which shares a short text with one that has no windows.
+        """
         kept = Memory()
-        for text, computed in ((MAX, 17), (MEAN, 0), ("", 2), (MAX, 0)):
+        for text, computed in ((MAX, 17), (MEAN, 0), ("", 2), (BEST, 16), (MAX, 0), (BEST, 0)):
             counted.clear()
             found = encode([encoder(text, model=kept_five).sides["document"]], [LONG, SHORT], kept)[0]
             assert len(counted) == computed
@@ -78,7 +94,7 @@ class TestCache:
 
 
 class TestProof:
-    @pytest.mark.parametrize("text", [MAX, MEAN])
+    @pytest.mark.parametrize("text", [MAX, MEAN, BEST])
     @pytest.mark.parametrize("keep", [None, 5])
     def test_what_is_joined_is_what_the_reference_joins(self, release, splade, kept_five, text, keep) -> None:  # noqa: F811
         opened = release('[prompts]\nquery = "the : "\n' + text, kept_five if keep else splade)
@@ -101,6 +117,15 @@ class TestProof:
         shown = proofs(opened, load(opened, opened.prompts_for()))
         assert not next(each for each in shown if each.name == "parity: windows").ok
 
-    def test_the_best_of_windows_is_not_run(self, release) -> None:  # noqa: F811
-        """A text has one vector in the index."""
-        assert release(WINDOW.format("best")).cannot_run == "a sparse release that joins its windows by best"
+    @pytest.mark.parametrize("fault", ["a window left out", "the other order"])
+    def test_windows_that_are_not_all_there_fail(self, release, monkeypatch, fault) -> None:  # noqa: F811
+        """Of the best, each is kept."""
+        opened, whole = release(BEST), SparseSide.join
+
+        def broken(self, tokens, pieces):
+            other = pieces[:-1] or pieces if fault == "a window left out" else pieces[::-1]
+            return whole(self, tokens, other)
+
+        monkeypatch.setattr(SparseSide, "join", broken)
+        shown = proofs(opened, load(opened, opened.prompts_for()))
+        assert not next(each for each in shown if each.name == "parity: windows").ok

@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from harness.candidate import bi
+from harness.candidate.batch import Windows
 from harness.candidate.encoder import encode
-from harness.candidate.load import load
+from harness.candidate.load import load, load_to_run
 from harness.candidate.prove import proofs
 from harness.candidate.side import SideEncoder
-from harness.errors import Misconfigured
-from harness.rows.windows import cut, mean_vector
+from harness.candidate.window import InWindows
+from harness.errors import Misconfigured, NotAdmitted
+from harness.release.manifest import Window
+from harness.rows.windows import cut, mean_vector, owners, word_owners
 
 from .conftest import WORDS, Memory, save_tiny
 from .late_folder import save_late
@@ -29,6 +33,16 @@ def raw(tmp_path_factory):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return save_late(tmp_path_factory.mktemp("late"))
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory):
+    """Vectors of ten values behind a map with an activation, of which eight are kept; a prompt is left out."""
+    from sentence_transformers.base.modules import Dense
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    tail = [Dense(32, 10), Normalize()]
+    return save_tiny(tmp_path_factory.mktemp("dense"), tail=lambda: tail, truncate_dim=8, include_prompt=False)
 
 
 def pieces_of(text: str, size: int = 10, stride: int = 6) -> list[str]:
@@ -109,6 +123,171 @@ class TestVectors:
         # The last window of fifteen words has nine of them, that of thirteen has seven.
         found = model.encode([" ".join(WORDS + WORDS[:2]), " ".join(WORDS)], "document")
         assert list(found.failed) == [0] and "too short" in found.failed[0]
+
+
+class TestPooledRows:
+    """Rows of windows joined before they are pooled: every token once, what stands around a window in each."""
+
+    TEXT = WINDOW.format("rows")
+
+    def rows_of(self, encoder, text: str, owner) -> np.ndarray:
+        """[r, d], special ones of every window, and of its tokens those that it owns."""
+        side, found = encoder().sides["document"], []
+        spans = cut("x" * 100, np.stack([np.arange(100), np.arange(100) + 1], axis=1), source="", release="", size=10,
+                    stride=6).windows  # fmt: skip
+        for at, piece in enumerate(pieces_of(text)):
+            rows = side.forward([piece]).rows[0]
+            mine = [1 + token - spans[at, 0] for token in range(*spans[at]) if owner[token] == at]
+            found.append(rows[[0, *mine, 1 + len(piece.split())]])
+        return np.concatenate(found)
+
+    @pytest.mark.parametrize("policy", ["first", "centre", "largest-context"])
+    def test_the_mean_is_that_of_all_rows_once(self, encoder, policy):
+        """A hundred tokens, and two special ones of each of sixteen windows; then it is normalised."""
+        spans = cut("x" * 100, np.stack([np.arange(100), np.arange(100) + 1], axis=1), source="", release="", size=10,
+                    stride=6).windows  # fmt: skip
+        rows = self.rows_of(encoder, LONG, owners(spans, 100, policy))
+        assert len(rows) == 100 + 2 * 16
+        mean = rows.astype(np.float64).mean(axis=0)
+        found = encoder(f'{self.TEXT}owner = "{policy}"\n').encode([LONG], "document")
+        np.testing.assert_allclose(found.vectors[0], mean / np.linalg.norm(mean), atol=1e-6)
+        assert found.tokens_lost.tolist() == [0] and found.in_windows.owned.tolist()[0][0] == 0
+
+    def test_it_is_no_mean_of_vectors(self, encoder):
+        """Which counts a token as often as windows show it, and a short window as much as a long one."""
+        rows, before, after = (
+            encoder(text).encode([LONG], "document").vectors[0]
+            for text in (self.TEXT, MEAN.format("before"), MEAN.format("after"))
+        )
+        assert min(np.abs(rows - other / np.linalg.norm(other)).max() for other in (before, after)) > 1e-3
+
+    def test_windows_of_unequal_numbers_of_rows_have_their_weight(self):
+        """Means 2 of three rows and 6 of one: 3, and not 4; none of no row."""
+        means = np.array([[2, 0, 3], [6, 4, 1], [9, 9, 0]], dtype=np.float32)
+        assert bi._mean_of_rows(means).tolist() == [[3, 1]]
+        assert bi._mean_of_rows(means[2:].repeat(2, axis=0)).tolist() == [[0, 0]]
+
+    def test_a_text_that_fits_is_read_as_without_windows(self, encoder, dense, tiny):
+        """To the bit, behind a prompt that is left out, too."""
+        texts = ["", *(" ".join(WORDS[:length]) for length in range(1, 9))]
+        for folder in (dense, tiny):
+            for side in ("query", "document"):
+                prompts = '[prompts]\nquery = "the : "\n'
+                found, plain = (encoder(prompts + extra, folder).encode(texts, side) for extra in (self.TEXT, ""))
+                assert found.values.tobytes() == plain.values.tobytes() and found.items == plain.items
+
+    def test_order_and_company_change_nothing(self, encoder, dense):
+        texts = [" ".join(np.random.default_rng(seed).choice(WORDS, 5 + 7 * seed)) for seed in range(9)]
+        model = encoder(self.TEXT, dense)
+        whole = model.encode(texts, "document").vectors
+        assert np.array_equal(model.encode(texts[::-1], "document").vectors[::-1], whole)
+        assert np.array_equal(np.stack([model.encode([text], "document").vectors[0] for text in texts]), whole)
+
+    def test_what_is_kept_is_never_stale(self, encoder, release, dense, counted):
+        """Of sixteen windows what precedes the map, which a run without the model's weights applies as well. Who owns a
+        token is in the key of what is read out.
+        """
+        kept, opened = Memory(), release(f"path:{dense}", self.TEXT)
+        first = encode([encoder(self.TEXT, dense).sides["document"]], [LONG, SHORT], kept)[0]
+        assert len(counted) == 17
+        again = encode([load_to_run(opened, opened.prompts_for("any")).sides["document"]], [LONG, SHORT], kept)[0]
+        assert again.values.tobytes() == first.values.tobytes() and len(counted) == 17
+        for text, computed in (("", 2), (WINDOW.format("best"), 16), (self.TEXT + 'owner = "first"\n', 17)):
+            before = len(counted)
+            found = encode([encoder(text, dense).sides["document"]], [LONG, SHORT], kept)[0]
+            assert len(counted) - before == computed
+            assert np.array_equal(
+                found.values, encode([encoder(text, dense).sides["document"]], [LONG, SHORT])[0].values
+            )
+
+    @pytest.mark.parametrize("pooling", ["cls", "max", ["mean", "max"]])
+    def test_other_poolings_are_refused(self, release, tmp_path, pooling):
+        """The first row of the whole is one window's; and so on."""
+        folder = save_tiny(tmp_path / "other", pooling=pooling)
+        with pytest.raises(NotAdmitted, match="of which only a mean is that of the whole text"):
+            release(f"path:{folder}", self.TEXT)
+        assert release(f"path:{folder}", WINDOW.format("best")).cannot_run is None
+
+    @pytest.mark.parametrize("model", ["tiny", "dense"])
+    def test_it_is_what_the_reference_joins(self, release, request, model):
+        text = '[prompts]\nquery = "the : "\n' + self.TEXT
+        opened = release(f"path:{request.getfixturevalue(model)}", text)
+        shown = list(proofs(opened, load(opened, opened.prompts_for("any"))))
+        assert [each.name for each in shown if not each.ok and getattr(each, "fatal", True)] == []
+        assert "parity: windows" in [each.name for each in shown]
+
+    @pytest.mark.parametrize("fault", ["no weights", "no owners", "the prompt counted"])
+    def test_what_is_joined_otherwise_fails(self, release, dense, monkeypatch, fault):
+        if fault == "no weights":
+            monkeypatch.setattr(bi, "_mean_of_rows", lambda means: means[:, :-1].mean(axis=0, keepdims=True))
+        elif fault == "no owners":
+            monkeypatch.setattr(bi, "owning", lambda window, tokens, parts: parts)
+        else:
+            monkeypatch.setattr(bi, "_count", lambda attended, excluded: int(attended.sum()))
+        opened = release(f"path:{dense}", '[prompts]\nquery = "the wing : "\n' + self.TEXT)
+        shown = proofs(opened, load(opened, opened.prompts_for("any")))
+        assert not next(each for each in shown if each.name == "parity: windows").ok
+
+
+class TestInWindows:
+    """What is told of texts that have several windows, held against `cut`."""
+
+    def reference(self, text: str, size: int = 10, stride: int = 6, policy: str = "largest-context"):
+        ends = np.cumsum([len(word) + 1 for word in text.split()]) - 1
+        starts = np.append(0, ends[:-1] + 1)
+        return cut(text, np.stack([starts, ends], axis=1), source="", release="", size=size, stride=stride, special=2,
+                   policy=policy)  # fmt: skip
+
+    def test_they_lie_where_the_reference_cuts(self, encoder):
+        """A word is a token here; a text that fits is not among them."""
+        words = " ".join(WORDS)
+        found = encoder(WINDOW.format("best")).encode([SHORT, LONG, words, LONG], "document").in_windows
+        made = [self.reference(each) for each in (LONG, words, LONG)]
+        assert found.rows.tolist() == [1, 2, 3] and found.counts.tolist() == [len(each.windows) for each in made]
+        assert found.tokens.tolist() == np.concatenate([each.windows for each in made]).tolist()
+        assert [tuple(each) for each in found.characters.tolist()] == [
+            record.characters for each in made for record in each.records
+        ]
+        assert (found.around.tolist(), found.uncovered.tolist(), found.owned) == ([2, 2, 2], [0, 0, 0], None)
+
+    def test_there_are_none_where_all_texts_fit(self, encoder):
+        """Nor where no windows are declared."""
+        assert encoder(WINDOW.format("best")).encode([SHORT, ""], "document").in_windows is None
+        assert encoder().encode([LONG], "document").in_windows is None
+
+    def test_a_prompt_stands_around_every_window(self, encoder):
+        text = WINDOW.format("best") + '[prompts]\ndocument = "wing jet: "\n'
+        found = encoder(text).encode([f"the \x07 {LONG}"], "document").in_windows
+        assert (found.around.tolist(), found.uncovered.tolist()) == ([5], [1])
+        assert found.tokens[0].tolist() == [0, 7] and found.characters[0, 0] == 0
+
+    @pytest.mark.parametrize("policy", ["first", "centre", "largest-context"])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_who_owns_a_token_is_told(self, policy, seed):
+        """By stretches that are those of each window, and every token's once; of words as of tokens."""
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(2, 9))
+        spans = cut("x" * 50, np.stack([np.arange(50), np.arange(50) + 1], axis=1), source="", release="", size=size,
+                    stride=int(rng.integers(1, size + 1))).windows  # fmt: skip
+        words = np.repeat(np.arange(50), rng.integers(1, 5, 50))[:50]
+        for of in (None, words):
+            window = Window(size=size, stride=1, aggregation="rows", normalise=None, owner=policy, text=None)
+            found = InWindows.of(window, {7: Windows(1, 1, spans, spans, 0, of)})
+            owner = owners(spans, 50, policy) if of is None else word_owners(spans, of, policy)
+            told = np.concatenate([np.full(end - start, at) for at, (start, end) in enumerate(found.owned.tolist())])
+            assert told.tolist() == owner.tolist() and found.owned[0, 0] == 0
+
+    def test_parts_are_joined_in_the_order_of_all_texts(self, encoder):
+        model, texts = encoder(WINDOW.format("best")), [LONG, SHORT, " ".join(WORDS), LONG[:200], "jet"]
+        whole = model.encode(texts, "document").in_windows
+        parts = []
+        for rows in ([3, 4], [0, 2], [1]):
+            some = model.encode([texts[row] for row in rows], "document").in_windows
+            parts += [] if some is None else [some.among(np.array(rows))]
+        joined = InWindows.joined(parts)
+        for name in ("rows", "counts", "around", "uncovered", "tokens", "characters"):
+            assert getattr(joined, name).tolist() == getattr(whole, name).tolist()
+        assert InWindows.joined([]) is None
 
 
 class TestRoom:
@@ -212,7 +391,7 @@ class TestRows:
         assert "parity: windows" in [each.name for each in shown]
 
     def test_rows_that_another_window_owns_fail(self, release, folder, monkeypatch):
-        from harness.candidate import late as room
+        from harness.candidate import window as room
 
         opened = release(f"path:{folder}", self.TEXT, "late")
         monkeypatch.setattr(room, "owners", lambda windows, count, policy: np.zeros(count, dtype=np.int64))
@@ -230,8 +409,6 @@ class TestProof:
 
     @pytest.mark.parametrize("fault", ["a window left out", "no normalisation"])
     def test_what_is_joined_otherwise_fails(self, release, tiny, monkeypatch, fault):
-        from harness.candidate import bi
-
         opened = release(f"path:{tiny}", MEAN.format("after"))
         whole = bi.PooledSide.join
 

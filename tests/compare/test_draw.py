@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from harness.compare.draw import Resample, SignFlips
+from harness.compare.draw import Resample, SignFlips, over_draws
 from harness.compare.group import Floats
+from harness.compare.statistic import Finish
 
 
 def whole(draws: Resample | SignFlips, rows: int) -> Floats:
@@ -25,6 +26,21 @@ class TestResample:
         counts = whole(Resample(10, 20_000, seed=2), 999)
         assert np.abs(counts.mean(axis=0) - 1).max() < 5 * np.sqrt(0.9 / 20_000)
         assert counts.var(axis=0).mean() == pytest.approx(0.9, abs=0.02)
+
+
+class TestOverDraws:
+    @pytest.mark.parametrize("share", [0.02, 0.9])
+    def test_what_is_0_is_left_out_without_a_trace(self, share: float) -> None:
+        """The bytes are those of the whole product, whether few or most numbers are 0; equal columns are one."""
+        rng = np.random.default_rng(6)
+        rows = np.where(rng.random((300, 40)) < share, rng.normal(size=(300, 40)), 0.0)
+        statistics = [
+            Finish(rows[:, :25], lambda sums: sums[:, 0] - sums[:, 24]), Finish(rows[:, 20:], lambda sums: sums[:, 3])
+        ]  # fmt: skip
+        by_group = [each.by_group(np.arange(300) % 70, 71) for each in statistics]
+        draws = Resample(71, 90, seed=7)
+        alone = np.stack([each.of(whole(draws, 90)) for each in by_group])
+        assert over_draws(by_group, draws).tobytes() == alone.tobytes()
 
 
 class TestSignFlips:

@@ -51,9 +51,9 @@ class TestExchanged:
             assert each.status.tolist() == np.where(mask, theirs[name].status, ours[name].status).tolist()
         mean, rows, rank = found["mean"], found["finish"], found["kendall"]
         assert isinstance(mean, CaseValues) and isinstance(rows, CaseRows) and isinstance(rank, CaseRanks)
-        np.testing.assert_array_equal(mean.values[mask], theirs["mean"].values[mask])  # type: ignore[union-attr]
-        np.testing.assert_array_equal(rows.rows[~mask], ours["finish"].rows[~mask])  # type: ignore[union-attr]
-        np.testing.assert_array_equal(rank.x[mask], theirs["kendall"].x[mask])  # type: ignore[union-attr]
+        np.testing.assert_array_equal(mean.values[mask], theirs["mean"].values[mask])
+        np.testing.assert_array_equal(rows.rows[~mask], ours["finish"].rows[~mask])
+        np.testing.assert_array_equal(rank.x[mask], theirs["kendall"].x[mask])
 
     def test_twice_is_never(self) -> None:
         """What both sides exchanged, they exchange back."""

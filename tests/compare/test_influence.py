@@ -87,7 +87,7 @@ class TestLarge:
             "pearson": stats.pearsonr(x, graded).statistic,
         }
         for kind, expected in referees.items():
-            assert WeightedRank(x, graded, kind).value() == pytest.approx(expected, abs=1e-10)  # type: ignore[arg-type]
+            assert WeightedRank(x, graded, kind).value() == pytest.approx(expected, abs=1e-10)
         assert WeightedRank(x, y, "auroc").value() == pytest.approx(sk.roc_auc_score(y, x), abs=1e-12)
         expected = sk.average_precision_score(y, x)
         assert WeightedRank(x, y, "average_precision").value() == pytest.approx(expected, abs=1e-12)
@@ -105,7 +105,7 @@ class TestTheTwoWays:
     ) -> None:
         """Of a pair of 600 cases in 200 groups: ends within a twentieth of its width, and it says what it is."""
         pair = Paired(case(kind, 600, 6, values=40), case(kind, 600, 7, values=40))
-        pair = Paired(pair.candidate, WeightedRank(pair.parent.x, pair.candidate.y, kind))  # type: ignore[union-attr]
+        pair = Paired(pair.candidate, WeightedRank(pair.parent.x, pair.candidate.y, kind))
         groups, resample = np.arange(600) // 3, Resample(200, 4000, 8)
         exact = bootstrap(pair, groups, resample=resample)
         p = label_swap(pair, groups, flips=SignFlips(200, 4000, 9))

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from harness.compare.draw import Resample
+from harness.compare.forecast import WeightedForecast
 from harness.compare.interval import (
     Side,
     bootstrap,
@@ -192,3 +193,28 @@ class TestSides:
         drawn = Side(Mean(rng.random(20)), np.arange(20))
         sides = [drawn, Side(Mean(np.ones(20)), np.arange(20)), drawn]
         assert [one.method for one in side_intervals(sides, resample=RESAMPLE)] == ["bca", "clopper-pearson", "bca"]
+
+
+class TestADistanceFromARightValue:
+    """Draws on either side of the right value only make it larger; taken for a bias, that would shrink the interval."""
+
+    def test_it_holds_the_distances_of_the_whole_interval_of_what_is_measured(self) -> None:
+        """A slope of .985 with an interval from .6 to 1.3 may be .4 from 1, and its error may not be said to be .03."""
+        rng = np.random.default_rng(4)
+        odds = 1.5 * rng.normal(size=250)
+        came = (rng.random(250) < special.expit(odds)).astype(float)
+        own, error = (
+            bootstrap(
+                WeightedForecast(odds[:, None], came[:, None], kind),
+                np.arange(250),
+                resample=Resample(250, 2000, seed=1),
+            )
+            for kind in ("calibration_slope", "calibration_slope_error")
+        )
+        furthest = max(abs(own.low - 1), abs(own.high - 1))
+        assert own.low < 1 < own.high and own.method == "bca"
+        assert error.high >= 0.85 * furthest
+        assert error.method == "percentile (BCa undefined: a distance from a right value)"
+        slope = WeightedForecast(odds[:, None], came[:, None], "calibration_slope_error")
+        paired = Paired(slope, WeightedForecast(1.01 * odds[:, None], came[:, None], "calibration_slope_error"))
+        assert "distance" in bootstrap(paired, np.arange(250), resample=Resample(250, 200, seed=1)).method

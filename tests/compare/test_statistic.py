@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, rankdata, spearmanr
 from sklearn.metrics import average_precision_score, f1_score, r2_score, roc_auc_score
 
-from harness.compare.group import group_sums, on_grid
+from harness.compare.group import grid_sums, group_sums, on_grid
 from harness.compare.ordering import RankMean, WeightedRank
 from harness.compare.statistic import Finish, Mean, Paired, as_mean
 from harness.errors import EmptySlice, HarnessError, Misconfigured, Unpairable
@@ -67,9 +67,10 @@ class TestReferees:
     @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 10**6))
     def test_spearman_is_scipy_s_on_repeated_cases(self, seed: int) -> None:
-        """Weights are repetitions, with midranks for the ties they make."""
+        """Weights are repetitions, with midranks for the ties they make; of few cases one side is often constant."""
         rng = np.random.default_rng(seed)
-        x, y, counts = rng.integers(0, 5, 12) / 4, rng.integers(0, 4, 12) / 3, rng.integers(0, 4, 12)
+        n = int(rng.integers(2, 13))
+        x, y, counts = rng.integers(0, 5, n) / 4, rng.integers(0, 4, n) / 3, rng.integers(0, 4, n)
         x_many, y_many = np.repeat(x, counts), np.repeat(y, counts)
         found = WeightedRank(x, y, "spearman").of(counts[None].astype(float))[0]
         if len(set(x_many)) < 2 or len(set(y_many)) < 2:
@@ -80,9 +81,10 @@ class TestReferees:
     @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 10**6))
     def test_auroc_is_scikit_learn_s_on_repeated_cases(self, seed: int) -> None:
-        """Weights are repetitions; equal predictions count half."""
+        """Weights are repetitions; equal predictions count half; of few cases there is often one class alone."""
         rng = np.random.default_rng(seed)
-        x, y, counts = rng.integers(0, 5, 12) / 4, rng.integers(0, 2, 12), rng.integers(0, 4, 12)
+        n = int(rng.integers(2, 13))
+        x, y, counts = rng.integers(0, 5, n) / 4, rng.integers(0, 2, n), rng.integers(0, 4, n)
         x_many, y_many = np.repeat(x, counts), np.repeat(y, counts)
         found = WeightedRank(x, y.astype(float), "auroc").of(counts[None].astype(float))[0]
         if len(set(y_many)) < 2:
@@ -292,6 +294,17 @@ class TestFixedPoint:
         assert group_sums(rows[order], groups[order], 10).tobytes() == group_sums(rows, groups, 10).tobytes()
         orders = [rng.permutation(1000) for _ in range(20)]
         assert len({Finish(rows[order], lambda sums: sums[:, 0]).value() for order in orders}) == 1
+
+    def test_sums_by_group_are_those_of_each_group_alone(self) -> None:
+        """However many columns are taken at a time, also of groups without cases and of one case, where -0 is 0."""
+        rng = np.random.default_rng(16)
+        rows = np.where(rng.random((4000, 700)) < 0.1, rng.integers(-3, 4, (4000, 700)), -0.0)
+        for groups in (rng.integers(0, 90, 4000) * 2, rng.permutation(4000)):
+            sums = group_sums(rows, groups, 4000)
+            assert not np.signbit(sums[sums == 0]).any()
+            for group in (0, 1, 2, 3999):
+                assert (sums[group] == rows[groups == group].sum(axis=0)).all()
+            assert grid_sums(rows, groups, 4000).tobytes() == on_grid(sums, 4000).tobytes()
 
     @pytest.mark.parametrize("scale", [1e-250, 1e-5, 1.0, 1e9, 1e200])
     def test_the_grid_keeps_eleven_digits(self, scale: float) -> None:

@@ -1,5 +1,6 @@
 """Text by numbered lines, and one JSON object a line."""
 
+import gzip
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -50,6 +51,29 @@ class TestLines:
         mark = b"\xef\xbb\xbf"
         assert read(tmp_path / "f", mark + b"a\n" + mark + b"b") == [(1, "a"), (2, "\ufeffb")]
         assert read(tmp_path / "f", mark) == []
+
+    @pytest.mark.parametrize(
+        ("content", "found", "mend"),
+        [
+            (gzip.compress(b"a\n"), "gzip", "gunzip"),
+            (b"PK\x03\x04\x14\x00", "zip", "Unpack"),
+            (b"PAR1\x15\x00\x15", "Parquet", ".parquet"),
+            (b"ARROW1\x00\x00", "Arrow", ".arrow"),
+            ("a\tb\n".encode("utf-16"), "UTF-16", "iconv"),
+            ("\ufeffa\tb\n".encode("utf-16-be"), "UTF-16", "iconv"),
+        ],
+    )
+    def test_a_file_of_another_kind_is_told_by_name(
+        self, tmp_path: Path, content: bytes, found: str, mend: str
+    ) -> None:
+        """And how to make text of it."""
+        with pytest.raises(Misconfigured) as refusal:
+            read(tmp_path / "f", content)
+        assert (found in refusal.value.found, mend in refusal.value.mend) == (True, True)
+
+    def test_text_may_begin_as_another_kind_of_file_does(self, tmp_path: Path) -> None:
+        """What is text is text."""
+        assert read(tmp_path / "f", b"PAR1 B-PLACE\n") == [(1, "PAR1 B-PLACE")]
 
     @pytest.mark.parametrize("bad", [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xc0\xaf", "ä".encode("latin-1")])
     def test_bytes_that_are_not_utf8(self, tmp_path: Path, bad: bytes) -> None:

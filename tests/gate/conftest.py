@@ -91,7 +91,7 @@ class Gate:
         population, cells = self.cells(candidate, parent)
         policy = Policy(
             rules=rules, guards=guards, guarded=tuple(self.slices) if guards else (),
-            uncertainty=Uncertainty(draws=self.draws, family=self.family),  # type: ignore[arg-type]
+            uncertainty=Uncertainty(draws=self.draws, family=self.family),
             critical=self.critical, min_support=self.min_support, missing=self.missing,
             max_judged_gap=self.max_judged_gap, judged=self.judged, span=self.span,
         )  # fmt: skip

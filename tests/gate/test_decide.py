@@ -36,7 +36,7 @@ def no_worse(margin: float, name: str = "all", critical: bool = True) -> Rule:
 
 
 def floor(kind: str, value: float, name: str = "all") -> Rule:
-    return Rule(id="rule", kind=kind, metric=METRIC, slice=name, value=value)  # type: ignore[arg-type]
+    return Rule(id="rule", kind=kind, metric=METRIC, slice=name, value=value)
 
 
 def sides(deltas: Sequence[float]) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
@@ -107,7 +107,7 @@ class TestSupport:
     def test_one_case_without_a_value_leaves_it_undecided(self, gate: Make, side: int, status: Status) -> None:
         """On either side: a mean over the others would hide it. The reason says where."""
         both = list(sides(LOST))
-        both[side] = with_status(both[side][METRIC], status, 3)  # type: ignore[assignment]
+        both[side] = with_status(both[side][METRIC], status, 3)
         found = gate().judge(*both, no_worse(0.1))["rule"]
         assert found.outcome is UNDECIDED
         assert f"1 of 40 cases have no value on the {('candidate', 'parent')[side]}'s side" in found.reason
@@ -409,7 +409,7 @@ class TestPoolBias:
     def test_an_invariant_has_no_ranking_to_excuse(self, gate: Make) -> None:
         """A failed case stays failed."""
         candidate, parent = self.board(LOST)
-        candidate[METRIC][0] = Status.FAILED  # type: ignore[call-overload]
+        candidate[METRIC][0] = Status.FAILED
         made = gate(max_judged_gap=0.1, judged={METRIC: self.JUDGED})
         assert made.judge(candidate, parent)["always:failed"].outcome is FAIL
 
@@ -495,7 +495,7 @@ class TestScoreboard:
 def result(outcome: Outcome, critical: bool = True, **figures: object) -> RuleResult:
     return RuleResult(
         id="rule", kind="no-worse", metric=METRIC, slice="all", outcome=outcome, reason="", critical=critical,
-        **figures,  # type: ignore[arg-type]
+        **figures,
     )  # fmt: skip
 
 
@@ -545,12 +545,12 @@ class TestFindings:
     )  # fmt: skip
     def test_another_finding_is_another(self, change: dict[str, object]) -> None:
         """Rule, slice, metric, or a figure in its last digit."""
-        assert self.finding(replace(self.FAILED, **change)) != self.finding()  # type: ignore[arg-type]
+        assert self.finding(replace(self.FAILED, **change)) != self.finding()
 
     @pytest.mark.parametrize("change", [{"data": "e"}, {"candidate": "e"}, {"parent": "e"}, {"parent": None}])
     def test_another_subject_is_another(self, change: dict[str, object]) -> None:
         """Other data or other contents: the old waiver does not cover it."""
-        assert self.finding(subject=replace(self.SUBJECT, **change)) != self.finding()  # type: ignore[arg-type]
+        assert self.finding(subject=replace(self.SUBJECT, **change)) != self.finding()
 
     def test_the_results_stay_in_their_order(self) -> None:
         """And are otherwise untouched."""

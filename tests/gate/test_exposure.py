@@ -11,7 +11,8 @@ import pytest
 import harness
 from harness.errors import Tampered
 from harness.file import ledger
-from harness.gate.exposure import LEDGER, Exposure, Reading, record
+from harness.gate.exposure import LEDGER, Reading, record
+from harness.output.exposure import Exposure
 
 FIRST = Exposure(run="r1", data="d", policy="p", candidate="c", parent="a", outcomes="o")
 PROJECT = Path(harness.__file__).parents[1]
@@ -52,7 +53,8 @@ class TestOrdinal:
     def test_runs_at_once_get_places_of_their_own(self, tmp_path: Path) -> None:
         """Two that start together are not both the first: a budget would be overdrawn."""
         code = (
-            "import sys; from pathlib import Path; from harness.gate.exposure import Exposure, record\n"
+            "import sys; from pathlib import Path\n"
+            "from harness.gate.exposure import record; from harness.output.exposure import Exposure\n"
             "for n in range(10):\n"
             "    run = f'{sys.argv[2]}{n}'\n"
             "    print(record(Path(sys.argv[1]), Exposure(run, 'd', 'p', run, None, run)).ordinal)"

@@ -142,7 +142,7 @@ class TestWhatBearsOnIt:
     def test_cases_without_a_value_hide_no_loss(self, gate: Make, side: int, status: Status) -> None:
         """What is shown worse on the pairs there are stays shown worse; the reason says what they lack."""
         both = sides(RR=LOST)
-        both[side]["RR"][0] = status  # type: ignore[call-overload]
+        both[side]["RR"][0] = status
         found = gate(slices={"a": range(40)}).judge(*both, guards=guards("RR"))["guard:a:RR"]
         assert (found.outcome, found.n_cases) == (Outcome.FAIL, 39)
         assert found.reason.startswith("shown worse")
@@ -152,7 +152,7 @@ class TestWhatBearsOnIt:
     def test_cases_without_a_value_show_nothing(self, gate: Make, side: int) -> None:
         """The other pairs are not shown worse: PASS with a note; that cases lack is what always:missing says."""
         both = sides(RR=EVEN)
-        both[side]["RR"][0] = Status.MISSING  # type: ignore[call-overload]
+        both[side]["RR"][0] = Status.MISSING
         found = gate(slices={"a": range(40)}, critical=frozenset("a")).judge(*both, guards=guards("RR"))
         assert found["guard:a:RR"].outcome is Outcome.PASS
         assert "1 of 40 cases have no value" in found["guard:a:RR"].reason
@@ -161,7 +161,7 @@ class TestWhatBearsOnIt:
     def test_no_pair_at_all(self, gate: Make) -> None:
         """Nothing to test: p is none, and says so."""
         both = sides(RR=LOST)
-        both[1]["RR"][:] = [Status.MISSING] * 40  # type: ignore[list-item]
+        both[1]["RR"][:] = [Status.MISSING] * 40
         found = gate(slices={"a": range(40)}).judge(*both, guards=guards("RR"))["guard:a:RR"]
         assert (found.outcome, found.p, found.p_adjusted) == (Outcome.PASS, None, 1.0)
         assert found.reason.startswith("not shown worse: no pair of cases; 40 of 40 cases have no value")

@@ -242,7 +242,7 @@ def _side(form: str, ids: np.ndarray, rng: np.random.Generator, noise: float) ->
     if form == "finish":
         right = (said > 0.5) == (gold > 0.5)
         return CaseRows(METRIC, ids, np.stack([right, np.ones(n)], axis=1).astype(float), _share, status)
-    return CaseRanks(METRIC, ids, (np.argsort(np.argsort(said)) / n)[:, None], gold[:, None], form, status)  # type: ignore[arg-type]
+    return CaseRanks(METRIC, ids, (np.argsort(np.argsort(said)) / n)[:, None], gold[:, None], form, status)
 
 
 def _share(sums: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ def waiver(**changes: object) -> Waiver:
 
 def failed(**changes: object) -> RuleResult:
     fields = {"id": "headline", "kind": "no-worse", "metric": "RR@10", "slice": "all", "outcome": Outcome.FAIL}
-    return RuleResult(**{**fields, "reason": "worse", "critical": True, "finding": "a" * 64, **changes})  # type: ignore[arg-type]
+    return RuleResult(**{**fields, "reason": "worse", "critical": True, "finding": "a" * 64, **changes})
 
 
 def waived(results: Sequence[RuleResult], waivers: Sequence[Waiver], *others: str) -> tuple[RuleResult, ...]:
@@ -82,6 +82,7 @@ class TestReading:
         ("key", "value"),
         [
             *((key, blank) for key in ("rule", "slice", "reason", "approver") for blank in ('""', '"  "', '"\\t\\n"')),
+            *((key, f'"{blank}"') for key in ("reason", "approver") for blank in ("\u200b", "\u3164", "\u2800", "—")),
             ("finding", '""'), ("finding", f'"{"a" * 63}"'), ("finding", f'"{"a" * 65}"'), ("finding", f'"{"A" * 64}"'),
             ("finding", f'"{"a" * 64}\\n"'), ("reason", "7"), ("expires", '"2026-12-31T00:00:00Z"'),
             ("expires", "2026-12-31"), ("expires", "2026-12-31T00:00:00"), ("expired", "2026-12-31T00:00:00Z"),

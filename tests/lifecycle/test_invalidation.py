@@ -186,7 +186,7 @@ class TestItems:
         """Where the texts were cut tells nothing of another tokenizer, and neither anything of a later field."""
         after = changed(TIED, **values)
         for told_by, holds in (("cut", cut), ("inputs", inputs)):
-            known = Items(1000, 3, None, told_by)  # type: ignore[arg-type]
+            known = Items(1000, 3, None, told_by)
             found = only(plan(TIED, after, items={"documents": known}), Act.RE_ENCODE, "documents")
             assert found.items == (3 if holds else 1000)
 

@@ -108,7 +108,7 @@ class TestItsNode:
     )  # fmt: skip
     def test_by_kind_and_side(self, release: str, kind: str, side: str | None, expected: str) -> None:
         """The one that the release has."""
-        assert node(release, Namespace(name="n", kind=kind, side=side)) == expected  # type: ignore[arg-type]
+        assert node(release, Namespace(name="n", kind=kind, side=side)) == expected
 
     def test_by_name_where_there_are_several(self) -> None:
         """As in two stages that both keep scores."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.compare.form import statistic
-from harness.metric import answer, choice, classification, entity, multilabel, regression, similarity
+from harness.metric import answer, chance, choice, classification, entity, multilabel, regression, similarity
+from harness.metric.calibration import sureness
 from harness.metric.name import parse
 from harness.metric.tagged import tagged
 from harness.metric.task import TASK_METRICS
@@ -38,7 +39,7 @@ def names(task: str) -> list[str]:
         for base, m in found.items()
         for name in (
             *([str(parse(base))] if m.label is not True and (task, base) not in BARE_OF_TWO else []),
-            *([f"{base}[{c}]" for c in LABELS] if m.label and task != "multiple-choice" else []),
+            *([f"{base}[{c}]" for c in LABELS] if m.label and task not in ("multiple-choice", "similarity") else []),
             *(f"{base}[{part}]" for part in m.parts),
             *([f"{base}(by='mass')"] if "by" in m.params and (task, base) not in BARE_OF_TWO else []),
             *([f"{base}(ground='margin')", f"{base}(ground='entropy')"] if base == "aurc" else []),
@@ -81,6 +82,8 @@ class Raw:
                 return regression.contribution(parse(name), read)
             case "similarity":
                 read = similarity.scored_pairs(ids(n), np.array(self.gold), np.array(self.scores), ok(n))
+                if parse(name).base in chance.MEASURED:
+                    return chance.contribution(parse(name), _stated(read))
                 return similarity.contribution(parse(name), read, threshold=0.5)
             case "multiple-choice":
                 read = choice.chosen(ids(n), np.array(self.gold), self.scores, ok(n), kind="logit")
@@ -108,6 +111,13 @@ class Raw:
         """None where it is undefined: of a class that is never predicted, say."""
         brought = self.contribution(name, labels)
         return statistic(brought).value() if brought.scored.any() else None
+
+
+def _stated(read: similarity.Scored) -> chance.Stated:
+    """Scores from 0 to 1 as probabilities, from one half on the same."""
+    both = np.stack([read.score, 1 - read.score], axis=1)
+    loss = ((read.score >= 0.5) != (read.gold == 1)).astype(float)
+    return chance.Stated(read.case_ids, read.score, read.gold, sureness(both), loss, read.status)
 
 
 def raw(task: str, seed: int, n: int = 30) -> Raw:

@@ -42,6 +42,7 @@ class TestNormalisation:
             ("de", "Der Rhein, the Rhine", ("rhein", "the", "rhine")),
             ("es", "El río", ("río",)),
             ("vi", "những con sông", ("con", "sông")),
+            ("ar", "الكتاب في بال", ("كتاب", "في", "ب")),
             ("none", "the a an", ("the", "a", "an")),
         ],
     )

@@ -77,7 +77,7 @@ class TestReferee:
         "accuracy", "balanced_accuracy", "matthews_corrcoef", "log_loss", "brier_sum", "roc_auc_ovr",
         "average_precision_macro",
         *(f"{base}_{how}" for base in ("f1", "precision", "recall") for how in ("macro", "micro", "weighted")),
-        *(f"{base}[{c}]" for base in ("f1", "precision", "recall") for c in LABELS),
+        *(f"{base}[{c}]" for base in ("f1", "precision", "recall", "roc_auc_ovr", "average_precision") for c in LABELS),
     )  # fmt: skip
 
     @staticmethod
@@ -100,6 +100,10 @@ class TestReferee:
             return getattr(sk, f"{base}_score")(gold, predicted, average=how, sample_weight=weight, zero_division=0)
         if "[" in name:
             base, label = name[:-1].split("[")
+            if base in ("roc_auc_ovr", "average_precision"):
+                c = LABELS.index(label)
+                score = getattr(sk, f"{base.removesuffix('_ovr')}_score")
+                return score(one_hot[:, c], chances[:, c], sample_weight=weight)
             score = getattr(sk, f"{base}_score")
             return score(gold, predicted, labels=[label], average="macro", sample_weight=weight)
         suffix = "" if name == "matthews_corrcoef" else "_score"

@@ -39,6 +39,12 @@ class TestRefusal:
         assert "the model's 'refund', 'ORDER', 'misc'" in refusal.value.found
         assert refusal.value.mend.endswith('label_map = { "refund" = "REFUND", "misc" = "?" }')
 
+    def test_letters_that_look_alike_are_told_apart(self):
+        """One letter, or a letter and a mark: the map to write has both spellings."""
+        with pytest.raises(Misconfigured) as refusal:
+            match_labels(("\u00fcbung",), ("u\u0308bung",))
+        assert refusal.value.mend.endswith('label_map = { "u\u0308bung" = "\u00fcbung" }')
+
     @pytest.mark.parametrize("data", [DATA, ("LABEL_0", "LABEL_1", "LABEL_2")])
     def test_generic_names_need_a_map(self, data):
         """LABEL_0 is only a place, even where the data's own labels are called so."""

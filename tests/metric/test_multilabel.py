@@ -109,9 +109,14 @@ class TestReferee:
     @pytest.mark.parametrize("c", range(4))
     def test_one_label(self, c):
         gold, chances, outputs, weights = self.sample()
-        expected = [sk.f1_score(gold[:, c], chances[:, c] >= 0.5, sample_weight=row) for row in weights]
-        found = statistic(contribution(parse(f"f1[{LABELS[c]}]"), outputs))
-        assert found.of(weights) == pytest.approx(expected, abs=1e-9)
+        for name, score, said in (
+            ("f1", sk.f1_score, chances >= 0.5),
+            ("roc_auc_ovr", sk.roc_auc_score, chances),
+            ("average_precision", sk.average_precision_score, chances),
+        ):
+            expected = [score(gold[:, c], said[:, c], sample_weight=row) for row in weights]
+            found = statistic(contribution(parse(f"{name}[{LABELS[c]}]"), outputs))
+            assert found.of(weights) == pytest.approx(expected, abs=1e-9)
 
 
 class TestStatuses:
@@ -124,7 +129,9 @@ class TestStatuses:
             Status.SCORED, Status.MISSING, Status.NOT_APPLICABLE, Status.FAILED, Status.FAILED,
         ]  # fmt: skip
 
-    @pytest.mark.parametrize("name", ["average_precision_macro", "roc_auc_ovr", "recall[a]"])
+    @pytest.mark.parametrize(
+        "name", ["average_precision_macro", "roc_auc_ovr", "roc_auc_ovr[a]", "average_precision[a]", "recall[a]"]
+    )
     def test_no_positive_in_the_gold_is_undefined(self, name):
         assert set(contribution(parse(name), read(["", ""], [[0.9] * 3, [0.1] * 3])).status) == {Status.UNDEFINED}
 

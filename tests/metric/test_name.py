@@ -84,6 +84,7 @@ class TestSpelling:
             "accuracy", "balanced_accuracy", "f1_macro", "f1_micro", "f1_weighted", "f1_samples", "f1[REFUND]",
             "precision_macro", "precision[REFUND]", "recall_macro", "recall[REFUND]", "matthews_corrcoef", "log_loss",
             "brier_binary", "brier_sum", "roc_auc_ovr", "average_precision_macro",
+            "roc_auc_ovr[REFUND]", "average_precision[REFUND]",
             "label_ranking_average_precision", "hamming_loss", "subset_accuracy", "mae", "mse", "rmse", "r2", "pearson",
             "spearman", "kendall", "choice_accuracy", "exact_match", "exact_match[answerable]",
             "exact_match[unanswerable]", "answer_f1", "answer_f1[answerable]", "answer_f1[unanswerable]",

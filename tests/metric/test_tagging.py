@@ -127,10 +127,11 @@ class TestIllegal:
     @pytest.mark.parametrize("bad", ["B", "B-", "B- ", "-A", "X-A", "BI-A", "E-A", "b-A", "o", "", "B_A", "A-B"])
     @pytest.mark.parametrize("reading", ["strict", "conlleval"])
     def test_what_is_no_tag_counts_as_o(self, bad, reading):
-        """Also one of another scheme; what goes on behind it has lost its start."""
+        """Also one of another scheme, or none at all; what goes on behind it has lost its start."""
         read = read_tags(["B-A", bad, "I-A"], "IOB2", reading)
+        why = "malformed" if bad else "lacking"
         assert read.spans[0] == Span(0, 1, "A")
-        assert read.illegal == (Illegal(1, bad, "B-A", "malformed"), Illegal(2, "I-A", bad, "cannot-start"))
+        assert read.illegal == (Illegal(1, bad, "B-A", why), Illegal(2, "I-A", bad, "cannot-start"))
 
     @pytest.mark.parametrize("scheme", SCHEMES)
     @many

@@ -130,12 +130,12 @@ class TestWhatCanBeRun:
         head = sequence("head", 3, "head", '[output]\nkind = "classes"\n')
         assert opened(head).cannot_run is None
 
-    def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi, whole):
-        """Windows, a member's among them, and temperatures."""
-        window = '[input.window]\nsize = 32\nstride = 16\naggregation = "rows"\n'
-        assert "windows" in opened(bi(extra=window)).cannot_run
-        assert "temperature" in opened(bi("b", "[score]\ntemperature = 2.0\n")).cannot_run
-        assert "windows" in opened(whole(PAIR.replace('"a"', '"tiny"'))).cannot_run
+    def test_declarations_that_a_run_would_not_honour_keep_it_from_running(self, bi, sequence, whole):
+        """Ways to join windows that are not built, and temperatures, a member's among them."""
+        window = '[output]\nkind = "classes"\n[input.window]\nsize = 32\nstride = 16\naggregation = "best"\n'
+        assert "windows by best" in opened(sequence("head", 3, "head", window)).cannot_run
+        bi("a", "[score]\ntemperature = 2.0\n"), sequence(name="cross")
+        assert "temperature as its retriever" in opened(whole(STAGES)).cannot_run
 
     def test_a_pair_runs_on_what_its_members_say(self, bi, whole):
         """It says nothing of it for itself, and neither do stages."""

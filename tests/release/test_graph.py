@@ -120,7 +120,7 @@ class TestShape:
         names = [node.name for node in of("late").nodes]
         assert names[-2:] == ["raw score", "decision"]
         assert {"vector:query", "vector:document"} < set(names)
-        entered = {field.path for field in of("late").find("raw score").fields}  # type: ignore[union-attr]
+        entered = {field.path for field in of("late").find("raw score").fields}
         assert {"interaction.maxsim", "interaction.maxsim_ties", "score.type"} <= entered
 
     def test_two_stages(self) -> None:
@@ -500,7 +500,7 @@ class TestKeys:
             node.name
             for node in after.nodes
             for graph in (before, after)
-            for each in graph.lineage(graph.find(node.name))  # type: ignore[arg-type]
+            for each in graph.lineage(graph.find(node.name))
             if differing & {field.path for field in each.fields}
         }
         assert moved(before, after) == expected

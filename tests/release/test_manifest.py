@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from harness.file.sealed import own_digest
 from harness.identity import digest
 from harness.release.field import join
 from harness.release.manifest import Manifest, Meaning
@@ -43,7 +44,8 @@ def every(bi, dense, sequence, recorded):
     )
     folder = dense("dense")
     folder.toml(toml("bi").replace("[model]", 'tests = ["t"]\n[model]') + whole)
-    folder.write("c.json", {"family": "platt", "fitted_under": "0" * 64})
+    said = {"family": "platt", "fitted_under": "0" * 64}
+    folder.write("c.json", {**said, "own_digest": own_digest(said)})
     return [
         bi(),
         folder,

@@ -1,20 +1,30 @@
 """How long a plan takes: arithmetic that one can do by hand, and what is not known said so."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
-from harness.report.duration import Durations, Encoding, Pace, clock, duration
+from harness.output.duration import Encoding, Pace
+from harness.report.duration import Durations, Timed, clock, duration
 
+RUN, AT = "ab" * 32, datetime(2026, 12, 2, 10, 0)
 # A thousand tokens a second, fifty tokens a text.
-PACE = Pace("document", 200, 10_000, 10.0, 2, "torch 2, float32, cpu (AVX2)", "a machine", None, "2026-12-02 10:00 UTC")
-WHOLE = Encoding("re-encode", "docs", None, "document", 3000, 3000, None, True, PACE)
-CUT = replace(WHOLE, namespace="cut", items=10, tokens=2500)
-OF_ROWS = replace(WHOLE, namespace="vectors", made_from="docs", live=False, pace=None)
+PACE = Pace(RUN, "key", "document", AT, 200, 10_000, 10.0, 2, "torch 2, float32, cpu (AVX2)", "a machine")
+WHOLE = Timed(Encoding(1, "re-encode", "docs", None, "key", "document", 3000, 3000, None), PACE)
+UNMEASURED = replace(WHOLE, pace=None)
 
 
-def told(*encodings: Encoding, parent: str | None = "old", planned: bool = True) -> str:
-    return duration(Durations("ab" * 32, "new", parent, encodings if planned else None))
+def asking(timed: Timed, **changes: object) -> Timed:
+    return replace(timed, encoding=replace(timed.encoding, **changes))
+
+
+CUT = asking(WHOLE, namespace="cut", items=10, tokens=2500)
+OF_ROWS = asking(UNMEASURED, namespace="vectors", made_from="docs", pass_key=None)
+
+
+def told(*encodings: Timed, parent: str | None = "old", planned: bool = True) -> str:
+    return duration(Durations(RUN, "new", parent, encodings if planned else None))
 
 
 def row(said: str, namespace: str) -> list[str]:
@@ -40,16 +50,19 @@ class TestEstimate:
         assert "Together about 2.5 min.\n" in said
 
     def test_what_was_not_measured_is_no_zero(self) -> None:
-        said = told(CUT, replace(WHOLE, pace=None))
+        said = told(CUT, UNMEASURED)
         assert row(said, "docs")[-2:] == ["–", "nothing was measured"]
         assert "Together about 2.5 s, without 1 action of which that is not known." in said
-        assert "How long they take is not known." in told(replace(WHOLE, pace=None))
+        assert "How long they take is not known." in told(UNMEASURED)
+
+    def test_what_no_model_reads_here_says_so(self) -> None:
+        assert row(told(asking(UNMEASURED, pass_key=None)), "docs")[-1] == "no model reads it here"
 
     def test_items_that_nobody_counted_are_no_zero_either(self) -> None:
-        assert row(told(replace(WHOLE, items=None, of=None)), "docs")[2:] == ["–", "–", "1,000 (1)", "–"]
+        assert row(told(asking(WHOLE, items=None, of_items=None)), "docs")[2:] == ["–", "–", "1,000 (1)", "–"]
 
     def test_nothing_to_read_takes_no_time(self) -> None:
-        assert row(told(replace(WHOLE, items=0)), "docs")[-1] == "0 s"
+        assert row(told(asking(WHOLE, items=0)), "docs")[-1] == "0 s"
 
     def test_another_sides_texts_stand_in_and_that_is_said(self) -> None:
         assert "other side's stand in" in told(replace(WHOLE, pace=replace(PACE, side="query")))

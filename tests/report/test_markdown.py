@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from harness.output.change import TransitionCount
 from harness.output.companion import Companion
 from harness.report.markdown import markdown
 
@@ -37,6 +38,18 @@ class TestBesideTheMetrics:
         assert "| `login` | 1,204 | 0.5000 → 0.5100 |" in said
         assert "| `high` | 5954.2 | 5953.2 |" in said
 
+    def test_what_is_said_of_a_table_stands_with_it(self, contents):
+        """Once where both sides say the same, by side where they don't, and nothing where nothing is said."""
+        content = contents.labelled()
+
+        def said(*notes: str) -> str:
+            tables = [(Companion("t", "Tags", note, ("n",), ((1,),)),) for note in notes]
+            return markdown(replace(content, companions=dict(zip(("candidate", "parent"), tables, strict=False))))
+
+        assert "**Tags**\n\n3 in 2 outputs.\n\n|" in said("3 in 2 outputs.", "3 in 2 outputs.")
+        assert "Candidate: 3 in 2 outputs.\n\nParent: none.\n\n|" in said("3 in 2 outputs.", "none.")
+        assert "**Tags**\n\n|" in said("", "")
+
     def test_what_is_too_large_is_named(self, contents):
         """Twelve rows and twelve columns at most."""
         content = contents.labelled()
@@ -47,6 +60,22 @@ class TestBesideTheMetrics:
         said = markdown(replace(content, companions={"candidate": (long, wide)}))
         assert "`l11`" in said and "`l12`" not in said and "And 3 more rows." in said
         assert "13 columns are more than fit here; the page has them." in said
+
+
+class TestTransitions:
+    def test_as_the_page_has_them(self, contents):
+        """Each slice with its five counts and p, under the criterion; nothing where there are none."""
+        content = contents.failing()
+        counts = (
+            TransitionCount("all", 1200, 40, 30, 7, 5, 22, 9, 0.029),
+            TransitionCount("typos", 3, 9, 0, 0, 0, 9, 0, 1e-9),
+        )  # fmt: skip
+        said = markdown(replace(content, transitions=counts))
+        assert "a side is right where `RR@10 = 1` is 1" in said
+        assert "| `all` | 1,200 | 40 | 30 | 7 | 5 | 0.0290 |" in said
+        assert "| `typos` | 3 | 9 | 0 | 0 | 0 | &lt;0.0001 |" in said
+        assert said.index("by slice") < said.index("## Who was right") < said.index("## Cases")
+        assert "Who was right" not in markdown(replace(content, transitions=()))
 
 
 class TestCases:

@@ -90,11 +90,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     seen = SimpleNamespace(pairs=0, texts=0)
     joint, alone = PairEncoder.rows, SideEncoder.rows
 
-    def pairs(self, tokens, *more):  # type: ignore[no-untyped-def]
+    def pairs(self, tokens, *more):
         seen.pairs += len(tokens)
         return joint(self, tokens, *more)
 
-    def texts(self, tokens, *more):  # type: ignore[no-untyped-def]
+    def texts(self, tokens, *more):
         seen.texts += len(tokens)
         return alone(self, tokens, *more)
 

@@ -30,7 +30,7 @@ def ranking(scores: dict[str, float], crossing: int = 0) -> Ranking:
 def fused_of(
     *members: tuple[dict[str, float], float, str], k: float = 60.0, ties: str = "expected"
 ) -> dict[str, float]:
-    voices = [Voice(ranking(scores), weight, scale) for scores, weight, scale in members]  # type: ignore[arg-type]
+    voices = [Voice(ranking(scores), weight, scale) for scores, weight, scale in members]
     found = fused(voices, rank_constant=k, ties=ties)
     return dict(zip(found.documents.tolist(), found.scores.tolist(), strict=True))
 
@@ -114,7 +114,7 @@ class TestLaws:
     def test_no_scale_turns_an_order_round(self) -> None:
         falling = np.array([5.0, 3.0, 3.0, -1.0])
         for scale in SCALES:
-            assert (np.diff(scaled(falling, scale)) <= 0).all()  # type: ignore[arg-type]
+            assert (np.diff(scaled(falling, scale)) <= 0).all()
 
 
 def done(*outputs: CaseOutput, remarks: tuple[Remark, ...] = (), cut: tuple[CutDocument, ...] = ()) -> Executed:
@@ -122,7 +122,7 @@ def done(*outputs: CaseOutput, remarks: tuple[Remark, ...] = (), cut: tuple[CutD
 
 
 def ok(scores: dict[str, float], crossing: int = 0, **more: int) -> CaseOutput:
-    return CaseOutput("q", OutputStatus.OK, ranking=ranking(scores, crossing), **more)  # type: ignore[arg-type]
+    return CaseOutput("q", OutputStatus.OK, ranking=ranking(scores, crossing), **more)
 
 
 def said(scale: str = "reciprocal-rank") -> Fusion:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,8 +211,9 @@ class TestWindows:
         ]
         assert [each.status for each in found.outputs] == [OutputStatus.OK] * 2
         assert found.outputs[0].tokens_lost == 0 and found.outputs[0].tokens_kept > 50
-        [remark] = found.remarks
-        assert (remark.kind, remark.count) == ("uncovered-character", 1) and "'c0'" in remark.detail
+        hidden, several = found.remarks
+        assert (hidden.kind, hidden.count) == ("uncovered-character", 1) and "'c0'" in hidden.detail
+        assert (several.kind, several.count) == ("windowed-case", 1) and "'c0'" in several.detail
 
     def test_of_two_texts_nobody_says_which_is_long(self, opened) -> None:
         case = {"text_a": "hello", "text_b": self.TEXT}
@@ -224,9 +226,9 @@ class TestWindows:
         cases = suite("classification", [{"text_a": "hello", "text_b": f"{self.TEXT}\x07"}])
         release = opened("classification", self.LINES + 'text = "second"\n')
         found = run_heads({"a": release}, cases)["a"]
-        [output], [remark] = found.outputs, found.remarks
+        [output], [hidden, _] = found.outputs, found.remarks
         assert output.status is OutputStatus.OK and output.tokens_lost == 0 and output.tokens_kept > 50
-        assert remark.count == 1
+        assert hidden.count == 1
         with pytest.raises(Misconfigured, match="of one text, where the second of two is long"):
             run_heads({"a": release}, suite("classification", [{"text": "hello"}]))
 
@@ -234,11 +236,36 @@ class TestWindows:
         """Without one nobody says what is long: question and choices are read whole."""
         release = opened("choice", self.LINES.replace("mean-of-logits", "best"))
         case = {"context": self.TEXT, "question": "where ?", "choices": ["Berlin", "it is in the office"]}
-        [output] = run_heads({"a": release}, suite("multiple-choice", [case]))["a"].outputs
+        other = {"context": "hello", "question": "where ?", "choices": ["Berlin"]}
+        found = run_heads({"a": release}, suite("multiple-choice", [other, case]))["a"]
+        output = found.outputs[1]
         assert output.status is OutputStatus.OK and output.tokens_lost == 0 and len(output.output.values) == 2
+        [told] = found.windowed
+        assert (told.case_ids.tolist(), told.readings.tolist()) == (["c1", "c1"], [1, 2])
+        assert told.laid.around[0] < told.laid.around[1]
         del case["context"]
         with pytest.raises(Misconfigured, match="cases without a context"):
             run_heads({"a": release}, suite("multiple-choice", [case]))
+
+    def test_words_are_told_as_one_text(self, opened) -> None:
+        """One blank apart: each window shows the characters of its words, and owns them by whole words."""
+        words = self.TEXT.split()
+        release = opened("entity", self.LINES.replace("mean-of-logits", "rows"))
+        [told] = run_heads({"a": release}, suite("entity", [{"tokens": words}]))["a"].windowed
+        text, laid = " ".join(words), told.laid
+        shown = [text[start:end] for start, end in laid.characters.tolist()]
+        assert shown[0].startswith("where is my") and shown[-1].endswith("parcel ?")
+        assert all(part in text for part in shown) and laid.owned[0, 0] == 0
+        assert laid.owned[1:, 0].tolist() == laid.owned[:-1, 1].tolist() and laid.owned[-1, 1] == laid.tokens[-1, 1]
+
+    def test_of_two_texts_that_are_read_apart_each_is_told(self, opened) -> None:
+        cases = suite(
+            "similarity", [{"text_a": "hello", "text_b": self.TEXT}, {"text_a": self.TEXT, "text_b": self.TEXT}]
+        )
+        found = run_alike({"a": opened("bi", self.LINES.replace("mean-of-logits", "best"))}, cases)["a"]
+        told = [(each.case_ids.tolist(), each.readings.tolist()) for each in found.windowed]
+        assert told == [(["c1"], [1]), (["c0", "c1"], [2, 2])]
+        assert [each.detail.partition(" windows")[0].split()[:2] for each in found.remarks] == [["3", "cases"]]
 
 
 class TestAlike:
@@ -273,6 +300,18 @@ class TestAlike:
             for cases in (self.cases(), turned)
         ]
         assert values[0] == values[1]
+
+    def test_some_of_its_vectors_are_told_of_each_text_once(self, opened) -> None:
+        """Both pairs have one first text: it stands under the lower ID. Nothing says that two texts belong together."""
+        found = run_alike({"one": opened("bi")}, self.cases())["one"].sample
+        assert found is not None
+        ids = sorted(each.id for each in self.cases().cases)
+        assert (found.query_ids.tolist(), found.document_ids.tolist()) == (ids[:1], ids)
+        assert len(found.queries) == 1 and len(found.documents) == 2 and not found.relevant
+        turned = replace(self.cases(), cases=self.cases().cases[::-1])
+        again = run_alike({"one": opened("bi")}, turned)["one"].sample
+        assert again is not None and np.array_equal(again.documents, found.documents)
+        assert run_alike({"one": opened("cross")}, self.cases())["one"].sample is None
 
     def test_a_single_text_is_refused(self, opened) -> None:
         with pytest.raises(Misconfigured, match="one text"):

@@ -1,5 +1,6 @@
 """What exact search over sparse vectors returns, held against dense search and the plain sum."""
 
+import itertools
 import math
 
 import numpy as np
@@ -280,3 +281,92 @@ class TestScorePairs:
         pairs = np.array([[0, 0], [0, 1], [1, 1]])
         found = score_pairs(queries, documents, pairs, grid=GRID, score_type="dot")
         assert np.isnan(found).tolist() == [True, False, True] and found[1] == 1
+
+
+class TestTextsOfSeveralVectors:
+    """The score of two texts is that of their best pair of vectors."""
+
+    def texts(self, rng, counts):
+        """Weights of either sign, among them vectors of zeros, with offsets by text."""
+        matrix = np.rint(drawn(rng, sum(counts), width=9, share=0.4) * 4).astype(np.float32)
+        return matrix, np.cumsum([0, *counts])
+
+    def vectors(self, matrix, offsets):
+        plain = sparse(matrix)
+        return SparseVectors(plain.indptr, plain.indices, plain.data, plain.width, offsets.astype(np.int64))
+
+    def chunks(self, matrix, offsets, size):
+        for start in range(0, len(offsets) - 1, size):
+            mine = offsets[start : start + size + 1]
+            yield SparseChunk(start, self.vectors(matrix[mine[0] : mine[-1]], mine - mine[0]))
+
+    def test_a_hand_worked_ranking(self):
+        """(1, 0) and (0, 2) meet d0's (3, 0) and (0, 1): 3, 0, 0, 2; d1's (0, 2): 0 and 4; d2 has zeros: 0."""
+        documents = self.vectors(np.array([[3, 0], [0, 1], [0, 2], [0, 0]]), np.array([0, 2, 3, 4]))
+        queries = self.vectors(np.array([[1, 0], [0, 2]]), np.array([0, 2]))
+        found = search_sparse(queries, [SparseChunk(0, documents)], depth=3, grid=GRID, score_type="dot")
+        assert found.hits[0].documents.tolist() == [1, 0, 2]
+        assert found.hits[0].scores.tolist() == pytest.approx([4, 3, 0])
+        assert found.zero_documents.tolist() == [2] and found.zero_queries.tolist() == []
+
+    @pytest.mark.parametrize("score_type", ["cosine", "dot"])
+    @pytest.mark.parametrize(("weights", "pairs", "size"), [(1 << 22, 1 << 22, 50), (7, 1, 3), (1 << 22, 40, 7)])
+    def test_equals_the_largest_of_all_pairs(self, rng, monkeypatch, score_type, weights, pairs, size):
+        """Whatever is scored together, negative scores among them, and one text of one vector."""
+        monkeypatch.setattr(room, "WEIGHTS", weights)
+        monkeypatch.setattr(room, "PAIRS", pairs)
+        documents, theirs = self.texts(rng, [int(each) for each in rng.integers(1, 5, 30)])
+        queries, mine = self.texts(rng, [1, 3, 2, 1, 4])
+        found = search_sparse(self.vectors(queries, mine), self.chunks(documents, theirs, size), depth=30, grid=GRID,
+                              score_type=score_type)  # fmt: skip
+        every = queries.astype(np.float64) @ documents.astype(np.float64).T
+        if score_type == "cosine":
+            lengths = [np.linalg.norm(each.astype(np.float64), axis=1) for each in (queries, documents)]
+            every /= np.outer(*(np.where(each > 0, each, 1) for each in lengths))
+        for q, hits in enumerate(found.hits):
+            block = every[mine[q] : mine[q + 1]]
+            best = np.array([block[:, start:end].max() for start, end in itertools.pairwise(theirs)])
+            keys = np.rint(best / GRID)
+            order = np.lexsort((np.arange(30), -keys))
+            assert hits.documents.tolist() == order.tolist()
+            np.testing.assert_allclose(hits.scores, keys[order] * GRID, rtol=1e-12, atol=0)
+
+    @pytest.mark.parametrize("score_type", ["cosine", "dot"])
+    def test_pairs_have_the_scores_of_the_search(self, rng, score_type):
+        """To the bit, also where the texts of one side alone have several."""
+        documents, theirs = self.texts(rng, [2, 1, 3, 1])
+        queries, mine = self.texts(rng, [1, 2])
+        asked, stored = self.vectors(queries, mine), self.vectors(documents, theirs)
+        both = [(asked, stored), (sparse(queries), stored), (asked, sparse(documents))]
+        for some, others in both:
+            found = search_sparse(some, [SparseChunk(0, others)], depth=9, grid=GRID, score_type=score_type)
+            pairs = np.array([(q, d) for q in range(len(some)) for d in range(len(others))])
+            scores = score_pairs(some, others, pairs, grid=GRID, score_type=score_type).reshape(len(some), -1)
+            for q, hits in enumerate(found.hits):
+                assert hits.scores.tobytes() == scores[q][hits.documents].tobytes()
+        assert score_pairs(*both[0], np.empty((0, 2), dtype=np.int64), grid=GRID, score_type="dot").shape == (0,)
+
+    def test_texts_of_one_vector_rank_as_always(self, rng):
+        documents, theirs = self.texts(rng, [1] * 20)
+        options = {"depth": 5, "grid": GRID, "score_type": "dot"}
+        plain = search_sparse(sparse(documents[:3]), [SparseChunk(0, sparse(documents))], **options)
+        some = [SparseChunk(0, self.vectors(documents, theirs))]
+        assert same(plain, search_sparse(sparse(documents[:3]), some, **options))
+
+    def test_a_vector_that_is_not_finite_is_its_texts(self):
+        """A query's fails that query; a document's fails them all, and is named by its text."""
+        bad = np.array([[1, 0], [np.nan, 1], [1, 1]], dtype=np.float32)
+        good = SparseChunk(0, sparse([[1, 1]]))
+        found = search_sparse(self.vectors(bad, np.array([0, 2, 3])), [good], depth=1, grid=GRID, score_type="dot")
+        assert found.bad_queries.tolist() == [0] and found.hits[0] is None and found.hits[1] is not None
+        documents = [SparseChunk(4, self.vectors(bad, np.array([0, 1, 3])))]
+        found = search_sparse(sparse([[1, 1]]), documents, depth=1, grid=GRID, score_type="dot")
+        assert found.bad_documents.tolist() == [5] and found.hits == (None,)
+        pairs = np.array([[0, 0], [0, 1]])
+        scores = score_pairs(sparse([[1, 1]]), documents[0].vectors, pairs, grid=GRID, score_type="dot")
+        assert np.isnan(scores).tolist() == [False, True]
+
+    @pytest.mark.parametrize("offsets", [[0, 1], [1, 2], [0, 0, 2], [0, 2, 1, 2]])
+    def test_texts_that_do_not_share_out_the_vectors_are_refused(self, offsets):
+        with pytest.raises(Misconfigured, match="divided among the texts"):
+            self.vectors(np.eye(2), np.array(offsets))

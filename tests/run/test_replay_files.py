@@ -40,7 +40,7 @@ class TestTags:
         [
             ("a O\nb O\n\nd O\n", 4, "token 1 is 'd', and 'c' in case 's:2'"),
             ("a O\nx O\n", 1, "token 2 is 'x'"),
-            ("a O\n\nb O\n", 1, "1 tokens, and 2 of case 's:1'"),
+            ("a O\n\nb O\n", 3, "token 1 is 'b', and 'c' in case 's:2'"),
             ("a O\nb O\nc O\n", 1, "3 tokens, and 2"),
             ("a O\nb O\n\nc O\n\nd O\n\ne O\n", 8, "a sentence 4, and 3 cases"),
         ],
@@ -53,6 +53,19 @@ class TestTags:
             read_conll_tags(columns(text), CASES)
         assert caught.value.subject.endswith(f"out.tsv line {line}")
         assert said in caught.value.found
+
+    def test_a_sentence_may_end_early_and_a_row_lack_its_tag(self, tmp_path: Path) -> None:
+        """Where it is plain that it is the tag: an empty cell between tabs, or a token alone that should have one."""
+        path = tmp_path / "out.tsv"
+        for text, tab in (("a\n\nc\t\n\nd\tO\n", True), ("a O\n\nc\n\nd O\n", False)):
+            path.write_text("z\tO\n\n" + text if tab else "z O\n\n" + text, encoding="utf-8")
+            tagged = read_conll_tags(ColumnFile(path, 1, -1, tab=tab, gaps=True), {"s:0": ("z",), **CASES})
+            assert {case: each.tags for case, each in tagged.items()} == {
+                "s:0": ("O",), "s:1": ("",) if tab else ("O",), "s:2": ("",), "s:3": ("O",)
+            }  # fmt: skip
+        path.write_text("a N O\nb O\n", encoding="utf-8")
+        with pytest.raises(Misconfigured, match="2 columns"):
+            read_conll_tags(ColumnFile(path, 1, -1, gaps=True), CASES)
 
     def test_wnut17(self, shared_data: Callable[[str], Path]) -> None:
         """A system's tags, of which 891 entities begin, as conlleval counts with 13 that have no beginning."""

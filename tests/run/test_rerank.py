@@ -237,5 +237,5 @@ class TestScorePairs:
     def test_a_vector_that_is_not_finite_has_no_score(self, bad: float, kind: str) -> None:
         """Of either side, and a neighbour keeps its own."""
         vectors = np.array([[bad, 1], [1, 0]], np.float32)
-        found = score_pairs(vectors, vectors, np.array([[0, 1], [1, 0], [1, 1]]), grid=1e-6, score_type=kind)  # type: ignore[arg-type]
+        found = score_pairs(vectors, vectors, np.array([[0, 1], [1, 0], [1, 1]]), grid=1e-6, score_type=kind)
         assert np.isnan(found).tolist() == [True, True, False]

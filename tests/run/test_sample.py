@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.output.judgement import Judgement
 from harness.release.open import Release
 from harness.run import sample
 from harness.run.ranking import Cut
 from harness.run.retrieve import Retrieval, retrieve
 from harness.run.sample import VectorSample, chosen
-from harness.suite.case import Judgement, Suite
+from harness.suite.case import Suite
 from tests.run.conftest import suite_of
 
 JUDGED = (Judgement("q0", "d00", 1), Judgement("q0", "d08", 2), Judgement("q1", "d02", 1), Judgement("q2", "d01", 0))

@@ -57,6 +57,21 @@ def write_outputs(connection: Connection) -> None:
          ("q-a", 1, "d3", 0.8), ("q-b", 1, "d2", 0.9), ("q-c", 1, "d5", 0.4))  # fmt: skip
 
 
+def write_windows(connection: Connection) -> None:
+    """Ten tokens of d2 in windows of four, every two, and a query in two that share nothing."""
+    key = {"run": RUN, "side": "candidate", "release": "new"}
+    for row in (
+        {"member": None, "reads": "document", "case_id": None, "document_id": "d2", "reading": 1, "size": 6,
+         "aggregation": "rows", "owner": "first", "around": 2, "uncovered": 3, "token_start": [0, 2, 4, 6],
+         "token_end": [4, 6, 8, 10], "character_start": [0, 10, 20, 30], "character_end": [19, 29, 39, 48],
+         "owned_start": [0, 4, 6, 8], "owned_end": [4, 6, 8, 10]},
+        {"member": "first", "reads": "query", "case_id": "q-a", "document_id": None, "reading": 1, "size": 5,
+         "aggregation": "best", "owner": None, "around": 2, "uncovered": 0, "token_start": [0, 3], "token_end": [3, 5],
+         "character_start": [0, 12], "character_end": [11, 20], "owned_start": None, "owned_end": None},
+    ):  # fmt: skip
+        write.append(connection, "texts_in_windows", key, {name: [value] for name, value in row.items()})
+
+
 def write_candidates(connection: Connection) -> None:
     """The candidate's last stage was given three pairs of two cases; the parent has none."""
     names = "case_id position document_id first_score score logits query_tokens_kept query_tokens_lost"
@@ -76,8 +91,8 @@ def write_values(connection: Connection) -> None:
          ("RR@10", "q-b", 0.5, "scored"), ("RR@10", "q-a", 1.0, "scored"), ("RR@10", "q-c", 0.0, "scored"),
          ("RR@10", "q-d", None, "failed"), ("P@5", "q-a", 0.5, "scored"), ("P@5", "q-b", 1.0, "scored"),
          ("P@5", "q-d", 0.75, "scored"))  # fmt: skip
-    rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
-         (1, "RR@10", "mean", True), (2, "P@5", "mean", True))  # fmt: skip
+    rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better followed",
+         (1, "RR@10", "mean", True, True), (2, "P@5", "mean", True, False))  # fmt: skip
     summary = "slice metric value low high n_scored n_total n_groups"
     rows(connection, "summaries", {"run": RUN, "side": "candidate"}, summary,
          ("typos", "RR@10", 1.0, 0.5, 1.0, 1, 2, 1), ("all", "RR@10", 0.75, 0.5, 1.0, 2, 3, 1),
@@ -132,6 +147,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Store:
         write_run(connection, RUN, 1)
         write_outputs(connection)
         write_candidates(connection)
+        write_windows(connection)
         write_values(connection)
         write_predictions(connection)
         write_decision(connection)
@@ -153,8 +169,8 @@ def losses(empty: Store) -> Store:
     with empty.writing() as connection:
         write_suite(connection)
         write_run(connection, RUN, 1)
-        rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better",
-             (1, "f1_macro", "finish", True), (2, "log_loss", "mean", False))  # fmt: skip
+        rows(connection, "metrics", {"run": RUN}, "position metric form higher_is_better followed",
+             (1, "f1_macro", "finish", True, False), (2, "log_loss", "mean", False, True))  # fmt: skip
         for side, values in (("candidate", (1.5, 0.0, 3.0)), ("parent", (0.5, 2.0, 1.0))):
             key = {"run": RUN, "side": side, "release": side}
             for case_id, value in zip(("q-a", "q-b", "q-c"), values, strict=True):

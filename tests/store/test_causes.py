@@ -1,6 +1,5 @@
 """Each cause on a case of which it is seen, and on a like one of which it is not; the store is written by hand."""
 
-import json
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
@@ -93,12 +92,17 @@ class Scene:
         for position, name in enumerate(names, start=1):
             self.put("output_labels", side=side, position=position, label=name, own_name=name)
 
-    def prompt(self, side: str, document: str, tower: str = "both") -> None:
-        meaning = json.dumps({"towers": {tower: {"input": {"prompts": {"query": "", "document": document}}}}})
-        self.put(
-            "releases", side=side, release=RELEASE[side], place="releases/x", content_id="c", output_key="k",
-            interaction="bi", meaning=meaning, parts="{}", runtime="{}",
-        )  # fmt: skip
+    def prompts(self, side: str, part: str = "", **texts: str) -> None:
+        for name, prompt in texts.items():
+            self.put("prompts", side=side, part=part, texts=name, prompt=prompt)
+
+    def metric(self, position: int, name: str, parent: float, candidate: float, *, followed: bool) -> None:
+        self.put("metrics", position=position, metric=name, form="mean", higher_is_better=True, followed=followed)
+        for side, value in (("parent", parent), ("candidate", candidate)):
+            self.put(
+                "case_metrics", side=side, release=RELEASE[side], metric=name, case_id=CASE, value=value,
+                status="scored",
+            )  # fmt: skip
 
     def found(self) -> list[str]:
         return [each.cause for each in causes(self.connection, RUN, CASE)]
@@ -214,23 +218,94 @@ class TestCandidateRecall:
         assert scene.found() == (["candidate-recall"] if ranked else UNEXPLAINED)
 
 
-class TestCalibrationOnly:
-    @pytest.mark.parametrize(("scores", "named"), [([2.0, 1.0, -1.0], True), ([2.0, 1.0, -1.5], False)])
-    def test_equal_numbers_of_labels_whatever_their_order(self, scene: Scene, scores: list[float], named: bool) -> None:
+class TestFollowed:
+    """A case lost by the metric that the report follows cases by, wherever that stands among the suite's."""
+
+    @pytest.mark.parametrize(("followed", "named"), [("first", []), ("second", UNEXPLAINED)])
+    def test_by_that_metric_alone(self, scene: Scene, followed: str, named: list[str]) -> None:
+        """It rose by the first and fell by the second."""
         scene.outputs()
+        write.remove(scene.connection, "transitions", {"run": RUN})
+        scene.metric(1, "first", 0.5, 1.0, followed=followed == "first")
+        scene.metric(2, "second", 1.0, 0.5, followed=followed == "second")
+        assert scene.found() == named
+
+
+class TestCalibrationOnly:
+    def labelled(self, scene: Scene, scores: list[float], parent: list[float], prediction: str = "B") -> None:
         scene.gold(label="A")
         scene.labels("parent", "C", "B", "A")
         scene.labels("candidate", "A", "B", "C")
-        scene.said("parent", "A", scores=[-1.0, 1.0, 2.0])
-        scene.said("candidate", "B", scores=scores)
+        scene.said("parent", "A", scores=parent)
+        scene.said("candidate", prediction, scores=scores)
+
+    @pytest.mark.parametrize(("scores", "named"), [
+        ([2.0, 1.0, -1.0], True), ([2.0, 1.00001, -1.0], True), ([20.0, 1.0, 0.5], True), ([2.0, 1.0, 1.00001], True),
+        ([2.0, 1.0, 1.1], False), ([1.0, 2.0, -1.0], False),
+    ])  # fmt: skip
+    def test_labels_in_one_order(self, scene: Scene, scores: list[float], named: bool) -> None:
+        """Whatever the order of columns and the distances; 1e-5 of the largest is no difference."""
+        scene.outputs()
+        self.labelled(scene, scores, [-1.0, 1.0, 2.0])
         assert scene.found() == (["calibration-only"] if named else UNEXPLAINED)
 
-    @pytest.mark.parametrize(("value", "named"), [(0.5, True), (0.25, False)])
-    def test_equal_values(self, scene: Scene, value: float, named: bool) -> None:
+    @pytest.mark.parametrize(("third", "named"), [(1.00001, True), (0.9, True), (1.2, False)])
+    def test_what_the_parent_ties_may_stand_in_either_order(self, scene: Scene, third: float, named: bool) -> None:
+        """The parent has B and C alike: C a little below is one order, and what stands above A is another."""
         scene.outputs()
-        scene.said("parent", "1", value=0.5)
+        self.labelled(scene, [1.1, 1.0, third], [1.0, 1.0, 2.0])
+        assert scene.found() == (["calibration-only"] if named else UNEXPLAINED)
+
+    @pytest.mark.parametrize(("digest", "named"), [("t", ["calibration-only"]), ("u", ["prompt-changed"])])
+    def test_other_numbers_of_another_text_are_no_calibration(
+        self, scene: Scene, digest: str, named: list[str]
+    ) -> None:
+        scene.output("parent", digest="t")
+        scene.output("candidate", digest=digest)
+        self.labelled(scene, [4.0, 1.0, -1.0], [-1.0, 1.0, 2.0])
+        assert scene.found() == named
+
+    def test_of_a_set_an_order_says_nothing(self, scene: Scene) -> None:
+        """Each label is given or not by itself: A rose over its threshold, and stands where it stood."""
+        scene.outputs()
+        scene.gold(labels=["B"])
+        for side, score in (("parent", 0.4), ("candidate", 0.9)):
+            scene.labels(side, "A", "B")
+            scene.said(side, "x", scores=[score, 0.95])
+        assert scene.found() == UNEXPLAINED
+
+    def test_other_labels_are_no_one_order(self, scene: Scene) -> None:
+        scene.outputs()
+        scene.labels("parent", "A", "B")
+        scene.labels("candidate", "A", "Z")
+        for side in RELEASE:
+            scene.said(side, "A", scores=[2.0, 1.0])
+        assert scene.found() == UNEXPLAINED
+
+    @pytest.mark.parametrize(("value", "named"), [(50.0, True), (50.0004, True), (50.001, False), (-50.0, False)])
+    def test_equal_values(self, scene: Scene, value: float, named: bool) -> None:
+        """1e-5 of 50 is .0005."""
+        scene.outputs()
+        scene.said("parent", "1", value=50.0)
         scene.said("candidate", "2", value=value)
         assert scene.found() == (["calibration-only"] if named else UNEXPLAINED)
+
+    @pytest.mark.parametrize(("answer", "null_score", "named"), [
+        ("blue", 1.0, True), ("red", 1.0, False), ("blue", 2.0, False), ("blue", None, False),
+    ])  # fmt: skip
+    def test_equal_answers(self, scene: Scene, answer: str, null_score: float | None, named: bool) -> None:
+        """The same words with the same scores, of which a threshold makes something else."""
+        scene.outputs()
+        scene.gold(answers=["blue"])
+        scene.said("parent", "blue", answer="blue", score=3.0, null_score=1.0)
+        scene.said("candidate", answer, answer=answer, score=3.0, null_score=null_score)
+        assert scene.found() == (["calibration-only"] if named else UNEXPLAINED)
+
+    def test_tags_are_no_numbers(self, scene: Scene) -> None:
+        scene.outputs()
+        for side in RELEASE:
+            scene.said(side, "x", tags=["O"])
+        assert scene.found() == UNEXPLAINED
 
 
 class TestNoAnswer:
@@ -263,21 +338,16 @@ class TestEntities:
 
 
 class TestLabelBoundary:
-    @pytest.mark.parametrize(("scores", "named"), [([1.0, 2.0, 0.0], True), ([0.0, 2.0, 1.0], False)])
-    def test_what_is_right_comes_second(self, scene: Scene, scores: list[float], named: bool) -> None:
+    @pytest.mark.parametrize(("parent", "candidate", "named"), [
+        ([], ["near-boundary"], True), (["near-boundary"], ["near-boundary"], False), ([], [], False),
+        (["near-boundary"], [], False),
+    ])  # fmt: skip
+    def test_wrong_by_little_where_the_parent_is_not(
+        self, scene: Scene, parent: list[str], candidate: list[str], named: bool
+    ) -> None:
         scene.outputs()
-        scene.gold(label="A")
-        for side in RELEASE:
-            scene.labels(side, "A", "B", "C")
-        scene.said("parent", "A", scores=[3.0, 2.0, 1.0])
-        scene.said("candidate", "B", scores=scores)
-        assert scene.found() == (["label-boundary"] if named else UNEXPLAINED)
-
-    @pytest.mark.parametrize(("flags", "named"), [(["one-label-off"], True), ([], False)])
-    def test_a_set_one_label_off(self, scene: Scene, flags: list[str], named: bool) -> None:
-        scene.outputs()
-        scene.said("parent", "A")
-        scene.said("candidate", "A, B", flags)
+        scene.said("parent", "A", parent)
+        scene.said("candidate", "B", candidate)
         assert scene.found() == (["label-boundary"] if named else UNEXPLAINED)
 
 
@@ -328,13 +398,51 @@ class TestPromptChanged:
         assert scene.found() == (["prompt-changed"] if named else UNEXPLAINED)
 
     @pytest.mark.parametrize(("document", "named"), [("passage: ", True), ("", False)])
-    @pytest.mark.parametrize("tower", ["both", "document"])
-    def test_documents_have_another_prompt(self, scene: Scene, tower: str, document: str, named: bool) -> None:
+    @pytest.mark.parametrize("part", ["", "retriever", "both/reranker"])
+    def test_documents_have_another_prompt(self, scene: Scene, part: str, document: str, named: bool) -> None:
+        """Also those of a release that this one is made of."""
         scene.outputs()
         scene.relevant("d1")
-        scene.prompt("parent", "", tower)
-        scene.prompt("candidate", document, tower)
+        scene.prompts("parent", part, query="", document="")
+        scene.prompts("candidate", part, query="", document=document)
         assert scene.found() == (["prompt-changed"] if named else UNEXPLAINED)
+
+    def test_a_query_that_one_part_reads_otherwise(self, scene: Scene) -> None:
+        """What the reranker read, and so the digest, is the same; the retriever's query is not."""
+        scene.outputs()
+        scene.relevant("d1")
+        for side, said in (("parent", ""), ("candidate", "query: ")):
+            scene.prompts(side, "retriever", query=said)
+            scene.prompts(side, "reranker", query="")
+        assert causes(scene.connection, RUN, CASE) == (
+            Cause("prompt-changed", "its text is put to retriever with another prompt"),
+        )
+
+    def test_parts_that_change_places(self, scene: Scene) -> None:
+        """Each is held against its own counterpart."""
+        scene.outputs()
+        scene.relevant("d1")
+        for side, first, second in (("parent", "a: ", "b: "), ("candidate", "b: ", "a: ")):
+            scene.prompts(side, "retriever", document=first)
+            scene.prompts(side, "reranker", document=second)
+        assert scene.found() == ["prompt-changed"]
+
+    @pytest.mark.parametrize(("first", "named"), [("", False), ("passage: ", True)])
+    def test_a_stage_that_the_parent_has_not(self, scene: Scene, first: str, named: bool) -> None:
+        """A second stage brings its own prompt; that of the one release is changed where no stage has it any more."""
+        scene.output("parent", digest="t")
+        scene.output("candidate", digest="u")
+        scene.relevant("d1")
+        scene.prompts("parent", document="")
+        scene.prompts("candidate", "retriever", document=first)
+        scene.prompts("candidate", "reranker", document="[D] ")
+        assert scene.found() == (["prompt-changed"] if named else UNEXPLAINED)
+
+    def test_nothing_of_a_side_that_does_not_tell(self, scene: Scene) -> None:
+        scene.outputs()
+        scene.relevant("d1")
+        scene.prompts("candidate", document="passage: ")
+        assert scene.found() == UNEXPLAINED
 
 
 class TestOrder:

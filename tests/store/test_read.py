@@ -2,23 +2,18 @@
 
 from datetime import datetime
 
-import numpy as np
 import pytest
 
 from harness.errors import Misconfigured, NotFound
 from harness.output.answer import Counts, Summary
 from harness.output.decision import Outcome
+from harness.output.exposure import Exposure
 from harness.store import read, write
 from harness.store.connection import Store
 
 from .conftest import OTHER, RUN, SUITE, write_outputs, write_run, write_suite
 
 ORDER = ["q-b", "q-a", "q-c", "q-d"]
-
-
-def tables(connection):
-    """All evidence of the run, by name."""
-    return {each.name: each.rows.read_all() for each in read.evidence(connection, RUN)}
 
 
 class TestFindRun:
@@ -78,7 +73,7 @@ class TestWhatIsThere:
                 write.append(connection, "exposures", {}, columns)
         with empty.reading() as connection:
             found = read.exposures(connection, "d")
-        assert found == (read.ExposureRecord(*rows[0]), read.ExposureRecord(*rows[2]))
+        assert found == (Exposure(*rows[0]), Exposure(*rows[2]))
 
 
 class TestOutcomesDigest:
@@ -129,95 +124,6 @@ class TestCases:
         assert list(found.groups) == ["g1", "g1", "g2", "g3"]
 
 
-class TestRankings:
-    def test_the_candidates_arrays(self, small: Store) -> None:
-        """q-b ranks d1 .9, d4 .8; q-a d9 .7, d3 .6; q-c nothing; q-d d1 .5.
-
-        Judged, by document ID: q-b d1 (2), d2 (1, not retrieved); q-a d3 (1), d9 (-1); q-c none; q-d d1 (1).
-        """
-        with small.reading() as connection:
-            found = read.rankings(connection, RUN, "candidate")
-        assert list(found.case_ids) == ORDER
-        assert list(found.status) == ["ok", "ok", "missing", "ok"]
-        assert list(found.truncated) == [False, True, False, False]
-        assert list(found.non_finite) == [False] * 4
-        assert list(found.crossing) == [7, 0, 0, 0]
-        assert list(found.offsets) == [0, 2, 4, 4, 5]
-        assert list(found.scores) == [0.9, 0.8, 0.7, 0.6, 0.5]
-        assert list(found.judged_offsets) == [0, 2, 4, 4, 5]
-        assert list(found.judged_grade) == [2, 1, 1, -1, 1]
-        np.testing.assert_array_equal(found.judged_score, [0.9, np.nan, 0.6, 0.7, 0.5])
-        assert list(found.judged_position) == [0, -1, 1, 0, 0]
-
-    def test_the_parents_arrays(self, small: Store) -> None:
-        """The same judgements beside other rankings; a failed case keeps its judgements and ranks nothing."""
-        with small.reading() as connection:
-            found = read.rankings(connection, RUN, "parent")
-        assert list(found.status) == ["ok", "ok", "ok", "failed"]
-        assert list(found.non_finite) == [False, False, False, True]
-        assert list(found.offsets) == [0, 1, 2, 3, 3]
-        assert list(found.scores) == [0.9, 0.8, 0.4]
-        np.testing.assert_array_equal(found.judged_score, [np.nan, 0.9, 0.8, np.nan, np.nan])
-        assert list(found.judged_position) == [-1, 0, 0, -1, -1]
-
-    def test_types_do_not_depend_on_content(self, small: Store) -> None:
-        """A side without a single row has arrays of the same types."""
-        with small.reading() as connection:
-            full, nothing = (read.rankings(connection, RUN, side) for side in ("candidate", "nobody"))
-        for name in read.RankingRows.__dataclass_fields__:
-            assert getattr(full, name).dtype == getattr(nothing, name).dtype, name
-        assert list(nothing.offsets) == [0] == list(nothing.judged_offsets)
-
-    def test_runs_do_not_mix(self, small: Store) -> None:
-        """The other run put d2 first."""
-        with small.reading() as connection:
-            found = read.rankings(connection, "cd34", "candidate")
-            first = read.first_documents(connection, RUN)
-        assert list(found.case_ids) == ["q-b"]
-        assert list(found.judged_position) == [-1, 0]
-        assert first == {
-            ("candidate", "q-b"): "d1", ("candidate", "q-a"): "d9", ("candidate", "q-d"): "d1",
-            ("parent", "q-b"): "d2", ("parent", "q-a"): "d3", ("parent", "q-c"): "d5",
-        }  # fmt: skip
-
-    def test_judged_documents_stand_in_the_order_of_their_bytes(self, empty: Store) -> None:
-        """Not in that of a language: B, a, ä, an emoji."""
-        ids = ["ä", "a", "😀", "B"]
-        with empty.writing() as connection:
-            write.append(connection, "runs", {"run": RUN, "suite_digest": SUITE}, {
-                "suite": ["s"], "suite_place": ["p"], "candidate": ["c"], "version": ["1"],
-                "updated_at": [np.datetime64("2026-01-01", "us")],
-            })  # fmt: skip
-            write.append(connection, "cases", {"suite_digest": SUITE, "case_id": "q"}, {
-                "position": [0], "role": ["promotion"], "case_group": ["g"], "answerable": [True], "text": [""],
-            })  # fmt: skip
-            write.append(connection, "outputs", {"run": RUN, "side": "candidate", "release": "c", "case_id": "q"}, {
-                "status": ["ok"], "reason": [""], "non_finite": [False], "retrieved": [0], "crossing": [0],
-            })  # fmt: skip
-            judged = {"document_id": ids, "grade": [3, 2, 4, 1]}
-            write.append(connection, "judgements", {"suite_digest": SUITE, "case_id": "q"}, judged)
-        with empty.reading() as connection:
-            assert list(read.rankings(connection, RUN, "candidate").judged_grade) == [1, 2, 3, 4]
-
-
-class TestCandidates:
-    def test_how_many_each_case_was_given_and_which_judged_ones(self, small: Store) -> None:
-        """In suite order q-b, q-a, q-c, q-d; judgements by document: d1 and not d2 of q-b, d9 and not d3 of q-a."""
-        with small.reading() as connection:
-            found = read.candidates(connection, RUN, "candidate")
-            rows = read.rankings(connection, RUN, "candidate")
-        assert found is not None
-        assert found.counts.tolist() == [2, 1, 0, 0]
-        assert rows.judged_offsets.tolist() == [0, 2, 4, 4, 5]
-        assert found.given.tolist() == [True, False, False, True, False]
-
-    def test_a_side_without_a_last_stage_has_none(self, small: Store) -> None:
-        with small.reading() as connection:
-            assert read.candidates(connection, RUN, "parent") is None
-            found = read.candidate_sets(connection, RUN)
-        assert {side: (each.cases, each.pairs) for side, each in found.items()} == {"candidate": (2, 3)}
-
-
 class TestResults:
     def test_rules_come_back_in_the_order_of_the_suite(self, small: Store) -> None:
         """Typed, with None where a figure does not apply."""
@@ -241,38 +147,3 @@ class TestResults:
         """Names with a hyphen become fields."""
         with small.reading() as connection:
             assert read.counts(connection, RUN, "candidate") == Counts(3, 1, 0, 0, 1, 0)
-
-
-class TestEvidence:
-    def test_the_same_rows_in_another_order_are_the_same_tables(self, empty: Store) -> None:
-        """What is bundled depends on what happened, not on the order of writing."""
-        rows = [("q1", "d1", 1), ("q1", "d2", -1), ("q0", "d1", 0)]
-        found = []
-        for order in (rows, rows[::-1]):
-            with empty.writing() as connection:
-                write.replace(connection, "runs", {"run": RUN, "suite_digest": SUITE}, {
-                    "suite": ["s"], "suite_place": ["p"], "candidate": ["c"], "version": ["1"],
-                    "updated_at": [np.datetime64("2026-01-01", "us")],
-                })  # fmt: skip
-                names = zip(("case_id", "document_id", "grade"), zip(*order, strict=True), strict=True)
-                columns = {name: list(column) for name, column in names}
-                write.replace(connection, "judgements", {"suite_digest": SUITE}, columns)
-            with empty.reading() as connection:
-                found.append(tables(connection))
-        assert found[0] == found[1]
-        assert found[0]["judgements"].num_rows == 3
-
-    def test_it_is_of_one_run(self, small: Store) -> None:
-        """Its own rankings, and the suite's cases."""
-        with small.reading() as connection:
-            found = tables(connection)
-        assert found["rankings"].num_rows == 8
-        assert set(found["rankings"]["run"].to_pylist()) == {RUN}
-        assert found["cases"].num_rows == 4
-
-    def test_clocks_stay_out(self, small: Store) -> None:
-        """No table says when, or how long it took."""
-        with small.reading() as connection:
-            found = tables(connection)
-        assert not {"runs", "steps"} & set(found)
-        assert not {"updated_at", "seconds"} & {name for table in found.values() for name in table.column_names}

@@ -5,6 +5,8 @@ from importlib import resources
 
 import pytest
 
+from harness.rows.windows import multiplicity, split
+from harness.store import write
 from harness.store.connection import Store
 from harness.store.query import query
 
@@ -19,11 +21,12 @@ def view(store: Store, columns: str, name: str) -> list[tuple[object, ...]]:
 
 class TestEveryView:
     def test_there_are_views(self) -> None:
-        """Seventeen of them; a new one wants a test here."""
+        """Eighteen of them; a new one wants a test here."""
         assert sorted(VIEWS) == sorted([
             "case_deltas", "worst_regressions", "slice_scoreboard", "transition_counts", "first_answers",
             "judging_queue", "cut_cases", "cases_without_output", "open_rules", "cut_pairs", "out_of_reach",
             "case_predictions", "confusions", "slice_cases", "regressed_cases", "case_causes", "cause_counts",
+            "windows",
         ])  # fmt: skip
 
     @pytest.mark.parametrize("name", VIEWS)
@@ -136,6 +139,45 @@ class TestCutCases:
         assert view(small, "side, case_id, tokens_kept, tokens_lost, text", "cut_cases") == [
             ("candidate", "q-a", 8, 2, "refund"), ("parent", "q-a", 8, 9, "refund"), ("parent", "q-c", 8, 3, "login"),
         ]  # fmt: skip
+
+
+class TestWindows:
+    def test_one_row_for_each(self, small: Store) -> None:
+        """Of ten tokens in windows of four, every two, each window shares two with the next, and no token stands in
+        more than two; three and two tokens share nothing.
+        """
+        columns = "member, reads, case_id, document_id, position, token_start, token_end, tokens, character_start"
+        found = view(
+            small, f"{columns}, left_tokens, right_tokens, owned_start, stride, windows, multiplicity", "windows"
+        )
+        assert found == [
+            ("first", "query", "q-a", None, 1, 0, 3, 3, 0, 0, 0, None, 3, 2, 1),
+            ("first", "query", "q-a", None, 2, 3, 5, 2, 12, 0, 0, None, 3, 2, 1),
+            (None, "document", None, "d2", 1, 0, 4, 4, 0, 0, 2, 0, 2, 4, 2),
+            (None, "document", None, "d2", 2, 2, 6, 4, 10, 2, 2, 4, 2, 4, 2),
+            (None, "document", None, "d2", 3, 4, 8, 4, 20, 2, 2, 6, 2, 4, 2),
+            (None, "document", None, "d2", 4, 6, 10, 4, 30, 2, 0, 8, 2, 4, 2),
+        ]
+
+    @pytest.mark.parametrize(("count", "size", "stride"), [(10, 4, 2), (11, 5, 2), (30, 7, 3), (8, 7, 1), (9, 5, 4)])
+    def test_multiplicity_is_what_counting_gives(self, empty: Store, count: int, size: int, stride: int) -> None:
+        """In how many windows a token stands at most."""
+        spans = split(count, size, stride)
+        lists = {"token_start": [spans[:, 0].tolist()], "token_end": [spans[:, 1].tolist()]}
+        also = {name: [[0] * len(spans)] for name in ("character_start", "character_end")}
+        row = {
+            "reads": ["query"],
+            "reading": [1],
+            "size": [size],
+            "aggregation": ["best"],
+            "around": [0],
+            "uncovered": [0],
+        }
+        with empty.writing() as connection:
+            key = {"run": "ab", "side": "candidate", "release": "new"}
+            write.append(connection, "texts_in_windows", key, {**row, **lists, **also})
+        expected = multiplicity(spans, count).max()
+        assert set(view(empty, "multiplicity", "windows")) == {(expected,)}
 
 
 class TestCutPairs:

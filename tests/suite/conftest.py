@@ -64,7 +64,7 @@ def members() -> Callable[[Sequence[Case], str], list[str]]:
     """Stands in for SQL: understands `NAME = 'VALUE'`."""
 
     def select(cases: Sequence[Case], where: str) -> list[str]:
-        name, value = re.fullmatch(r"(\w+) = '(\w+)'", where).groups()  # type: ignore[union-attr]
+        name, value = re.fullmatch(r"(\w+) = '(\w+)'", where).groups()
         return [case.id for case in reversed(cases) if case.attributes.get(name) == value]
 
     return select

@@ -304,7 +304,7 @@ class TestTrec:
 class TestCranfield:
     """A real collection in both forms, and its published figures."""
 
-    def test_both_forms_are_the_same_suite(self, shared_data, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    def test_both_forms_are_the_same_suite(self, shared_data, tmp_path: Path) -> None:
         """225 cases, 1400 documents (two of them empty), 1837 judgements with grades from -1 to 4."""
         source = shared_data("cranfield")
         for path in ("corpus.jsonl", "queries.jsonl", "qrels.trec", "qrels/test.tsv"):

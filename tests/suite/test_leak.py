@@ -171,9 +171,10 @@ class TestWaivers:
         assert "suite.toml line 16" in caught.value.subject
 
     def test_a_reason_is_a_must(self, write: Write) -> None:
-        """A blank is none."""
-        with pytest.raises(Misconfigured):
-            load(self.waived(write, "0" * 64, reason=" "))
+        """A blank is none, whether it is a space or not."""
+        for blank in (" ", "\u200b", "\u3164"):
+            with pytest.raises(Misconfigured):
+                load(self.waived(write, "0" * 64, reason=blank))
 
     def test_another_text_is_another_finding(self, write: Write) -> None:
         """A waiver is of this pair with these words."""

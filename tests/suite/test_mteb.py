@@ -63,7 +63,7 @@ class Task:
         assert datasets.config.HF_HUB_OFFLINE
         paths = sorted(Path(self.metadata.dataset["path"]).glob("*.json"))
         splits = {path.stem: Rows(json.loads(path.read_text()), **self.features) for path in paths}
-        self.dataset = splits if self.metadata.hf_subsets == ("default",) else {self.hf_subsets[0]: splits}  # type: ignore[attr-defined]
+        self.dataset = splits if self.metadata.hf_subsets == ("default",) else {self.hf_subsets[0]: splits}
 
 
 @pytest.fixture
@@ -77,13 +77,13 @@ def task(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
             raise KeyError(f"KeyError: {name!r} not found. Did you mean: {next(iter(known))!r}?")
         return known[name]
 
-    package.get_task = get_task  # type: ignore[attr-defined]
+    package.get_task = get_task
     config = SimpleNamespace(HF_HUB_OFFLINE=False, HF_DATASETS_CACHE=Path("cache"))
     bars = {"disabled": False}
-    datasets.config = config  # type: ignore[attr-defined]
-    datasets.are_progress_bars_disabled = lambda: bars["disabled"]  # type: ignore[attr-defined]
-    datasets.disable_progress_bars = lambda: bars.update(disabled=True)  # type: ignore[attr-defined]
-    datasets.enable_progress_bars = lambda: bars.update(disabled=False)  # type: ignore[attr-defined]
+    datasets.config = config
+    datasets.are_progress_bars_disabled = lambda: bars["disabled"]
+    datasets.disable_progress_bars = lambda: bars.update(disabled=True)
+    datasets.enable_progress_bars = lambda: bars.update(disabled=False)
     monkeypatch.setitem(sys.modules, "mteb", package)
     monkeypatch.setitem(sys.modules, "datasets", datasets)
 

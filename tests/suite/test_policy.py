@@ -6,8 +6,8 @@ import pytest
 
 from harness.errors import Misconfigured
 from harness.suite.definition import SuiteDefinition
+from harness.suite.demand import check_demands
 from harness.suite.load import DEFINITION, read_definition
-from harness.suite.policy import check_demands
 from harness.suite.slices import declare
 
 from .conftest import HEAD, METRICS, RULE, Write
@@ -55,7 +55,7 @@ class TestDefaults:
         assert definition.metrics.policy.model_dump() == {
             "empty": "one", "absent": "leave-out", "division": None, "per_metric": {}, "scheme": "IOB2",
             "reading": "strict", "articles": "en", "punctuation": "ascii", "cjk": "word", "empty_answer": "as-written",
-            "costs": {}, "clip": None,
+            "costs": {}, "clip": None, "boundary_gap": 0.1,
         }  # fmt: skip
         assert definition.uncertainty.model_dump() == {
             "method": "bca", "draws": 10_000, "level": 0.95, "seed": 20261201, "family": "holm",
@@ -260,6 +260,28 @@ class TestDiagnostics:
         labelled(tmp_path, bound.format("at-least", 0.8) + bound.format("at-most", 1.2))
         with pytest.raises(Misconfigured, match="neither side of 1 is better"):
             labelled(tmp_path, '[[rules]]\nid = "r"\nkind = "no-worse"\nmetric = "calibration_slope"\nmargin = 0.1\n')
+
+    def test_how_far_it_is_from_1_may_be_held_by_any_rule(self, tmp_path):
+        for kind, bound in (("no-worse", "margin"), ("at-most", "value")):
+            rule = f'[[rules]]\nid = "r"\nkind = "{kind}"\nmetric = "calibration_slope_error"\n{bound} = 0.2\n'
+            labelled(tmp_path, rule + '[guards]\nmetrics = ["calibration_intercept_error"]\nslices = ["all"]\n')
+        with pytest.raises(Misconfigured, match="calibration_slope_error"):
+            labelled(tmp_path, '[guards]\nmetrics = ["calibration_slope"]\nslices = ["all"]\n')
+
+
+class TestRankingsAreSureByOneScore:
+    @pytest.mark.parametrize(
+        "name", ["aurc(ground='margin')", "risk_at_coverage(0.8,ground='entropy')", "ece_positive[yes]", "mce[yes]"]
+    )
+    def test_so_no_other_ground_and_no_label(self, write, name):
+        folder = write(rest=METRICS.replace("report = [", f'report = ["{name}", ') + RULE)
+        with pytest.raises(Misconfigured, match=r"rankings|no labels"):
+            read_definition(folder)
+
+    def test_what_hangs_on_their_order_and_on_a_probability_may_be_named(self, write):
+        names = ("aurc", "risk_at_coverage(0.8)", "coverage", "answered_accuracy", "log_loss", "calibration_slope")
+        told = "".join(f'"{name}", ' for name in names)
+        read_definition(write(rest=METRICS.replace("report = [", f"report = [{told}") + RULE))
 
 
 def labelled(folder, more, report='["log_loss"]'):

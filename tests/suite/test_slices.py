@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HarnessError, Misconfigured, Tampered
+from harness.output.parent import ParentCase
 from harness.suite.case import Case
 from harness.suite.freeze import check_members, freeze, open_frozen, report
 from harness.suite.load import load
 from harness.suite.lock import Lock, write_lock
-from harness.suite.mechanism import ParentCase, of_parent
+from harness.suite.mechanism import of_parent
 
 from .conftest import METRICS, RULE, Write
 

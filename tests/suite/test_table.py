@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,11 @@ class TestColumns:
         path = table("text;label\na;A\n", name)
         assert "no `separator`" in refused(path, "classification").found
         assert examples(path, "classification", separator="semicolon").rows[0].gold == Gold(label="A")
+
+    def test_lines_that_end_with_a_carriage_return_alone(self, table: Callable[..., Path]) -> None:
+        """Are one line, so the names of the columns are refused."""
+        error = refused(table("text\tlabel\rone\tA\rtwo\tB\r"), "classification")
+        assert ("carriage return" in error.found, "line ends" in error.mend) == (True, True)
 
     def test_two_columns_of_one_name(self, table: Callable[..., Path]) -> None:
         """They are refused; columns without a name, as an index, are left out."""
@@ -382,6 +388,39 @@ class TestTypedFiles:
         assert rows[0].further == {}
         columns = {"text": ["a", "b"], "value": [1.5, float("inf")]}
         assert refused(typed(tmp_path / "t.parquet", columns), "regression").subject.endswith("line 2")
+
+    def test_decimals_are_numbers(self, tmp_path: Path) -> None:
+        """As they are written; without decimals they are whole, so that such an ID has one spelling."""
+        values = [Decimal("0.10"), Decimal("2.00")]
+        columns = {"id": pa.array([7, 8], pa.decimal128(20, 0)), "text": ["a", "b"], "value": pa.array(values)}
+        rows = examples(typed(tmp_path / "t.parquet", columns), "regression").rows
+        assert [(row.id, row.gold) for row in rows] == [("7", Gold(value=0.1)), ("8", Gold(value=2.0))]
+
+    def test_times_finer_than_python_has_them(self, tmp_path: Path) -> None:
+        """Are cut to microseconds, also within lists, and hinder nothing."""
+        times = pa.array([1_001, 2_002], pa.timestamp("ns"))
+        columns = {
+            "text": ["a", "b"], "value": [1.0, 2.0], "at": times, "for": times.cast(pa.int64()).cast(pa.duration("ns")),
+            "of_day": times.cast(pa.int64()).cast(pa.time64("ns")), "all": pa.array([[1], [2]], pa.list_(times.type)),
+        }  # fmt: skip
+        first, second = examples(typed(tmp_path / "t.parquet", columns), "regression").rows
+        assert [first.further["at"], second.further["at"]] == [
+            "1970-01-01 00:00:00.000001",
+            "1970-01-01 00:00:00.000002",
+        ]
+        assert (second.further["for"], second.further["of_day"]) == ("0:00:00.000002", "00:00:00.000002")
+
+    def test_a_time_beyond_pythons_is_refused_by_name(self, tmp_path: Path) -> None:
+        """Not by the error of a library."""
+        columns = {"text": ["a"], "value": [1.0], "at": pa.array([-9 * 10**14], pa.timestamp("ms"))}
+        assert refused(typed(tmp_path / "t.parquet", columns), "regression").subject.startswith(str(tmp_path))
+
+    def test_bytes_where_a_field_should_be_are_told(self, tmp_path: Path) -> None:
+        """By the field's own name or under `columns`; other columns of bytes are left out."""
+        path = typed(tmp_path / "t.parquet", {"text": ["a"], "label": [b"x"], "image": [b"1"]})
+        assert "bytes in the column 'label'" in refused(path, "classification").found
+        path = typed(tmp_path / "t.parquet", {"text": ["a"], "intent": [b"x"]})
+        assert "'intent'" in refused(path, "classification", columns={"label": "intent"}).found
 
     def test_keys_of_text_tables_are_refused(self, tmp_path: Path) -> None:
         """They would not be honoured."""

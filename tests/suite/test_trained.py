@@ -35,10 +35,21 @@ class TestStanding:
             ("t.tsv", f"label\ttext\nREFUND\t{QUESTION}\n", 2),
             ("t.csv", f'label,text\nREFUND,"{QUESTION}"\n', 2),
             ("t.txt", f"nothing\n\n{QUESTION.upper()}\n", 3),
+            ("t.csv", f"text;label\r\n{QUESTION};REFUND\r\n", 2),
+            ("t.csv", f"\ufefftext\tlabel\n{QUESTION}\tREFUND\n", 2),
+            ("t.csv", f"label|text\nREFUND|{QUESTION}\n", 2),
+            ("t.JSONL", f"\ufeff{json.dumps({'text': QUESTION})}\r\n", 1),
+            ("t.txt", json.dumps({"text": QUESTION, "label": "REFUND"}) + "\n", 1),
+            ("t.txt", f"__label__REFUND {QUESTION}\n", 1),
+            ("train", f"{QUESTION}\n", 1),
+            ("t.conll", "a O\n\n" + "".join(f"{each} O\n" for each in QUESTION.split()) + "\nb O\n", 3),
+            ("t.conllu", "# x\n" + "".join(f"1\t{each}\t_\n" for each in QUESTION.split()), 2),
         ],
     )
     def test_in_every_form_of_file(self, write: Write, tmp_path: Path, name: str, text: str, line: int) -> None:
-        """As a JSON string at any depth, a cell, a line; case and punctuation aside."""
+        """As a JSON string at any depth, a cell by what parts the first line, a sentence of a token a line, a line;
+        case and punctuation aside, and a mark of the byte order, ends of lines and labels before a text.
+        """
         assert found(suite(write), tmp_path, name, text) == [("q1", "equal", line)]
 
     def test_within_a_longer_text(self, write: Write, tmp_path: Path) -> None:
@@ -73,8 +84,12 @@ class TestStanding:
 
     def test_a_file_that_cannot_be_read_is_refused(self, write: Write, tmp_path: Path) -> None:
         """It would be taken to hold nothing."""
-        with pytest.raises(Misconfigured, match="parquet"):
-            found(suite(write), tmp_path, "t.parquet", "x")
+        for suffix in (".parquet", ".jsonl.gz", ".xml", ".xlsx"):
+            with pytest.raises(Misconfigured, match=suffix.rpartition(".")[2]):
+                found(suite(write), tmp_path, f"t{suffix}", "x")
+        for name, text in (("t.jsonl", ""), ("t.txt", " \n\n"), ("t.json", "[]"), ("t.csv", "\n")):
+            with pytest.raises(Misconfigured, match="no text in it"):
+                found(suite(write), tmp_path, name, text)
         with pytest.raises(Misconfigured, match="line 2"):
             found(suite(write), tmp_path, "t.jsonl", '{"a": 1}\n{\n')
 

@@ -15,10 +15,13 @@ class TestWords:
             "Ｈｏｗ do I reset my password",
             "«How» do I — reset my “password”…",
             "How do I re\u200bset my password",
+            "How do I re\u034fset my pass\u180eword",
+            "\u115fHow do I\u3164reset my\u2800password\uffa0\u3164",
+            "<How> do | I ~reset~ my `password` ==",
         ],
     )
     def test_spelling_is_left_aside(self, other: str) -> None:
-        """Case, blanks, punctuation, full width, soft hyphens and invisible characters."""
+        """Case, blanks, punctuation, markup, full width, soft hyphens and invisible characters."""
         assert words(other) == ("how", "do", "i", "reset", "my", "password")
 
     def test_unicode_forms_are_one(self) -> None:

@@ -39,6 +39,18 @@ class TestLock:
         assert json.loads(before["decision.json"])["suite"]["digest"] == json.loads(before["suite.lock.json"])["digest"]
 
 
+class TestEvidence:
+    def test_no_diagnostic_is_among_it(self, passed: tuple[Project, str, Path]) -> None:
+        """The store has them; no table of the bundle does, and no record but the report for people names one."""
+        _, _, bundle = passed
+        assert harness.sql("SELECT count(*) FROM ranking_diagnostics").rows[0][0]
+        assert not [each.name for each in (bundle / "evidence").iterdir() if "diagnostic" in each.name]
+        records = [each.read_text() for each in bundle.glob("*.json")]
+        assert len(records) > 5 and not any(
+            name in each for each in records for name in ("hubness", "rbo(", "anisotropy")
+        )
+
+
 class TestChangedFiles:
     @pytest.mark.parametrize("release", ["better", "old"])
     @pytest.mark.parametrize("file", ["run.trec", "release.toml"])

@@ -287,7 +287,7 @@ class TestNoModel:
     def test_a_failed_proof_is_no_proof(self, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A content whose scores were refused lends its successor nothing."""
         refused = Check("parity", False, "off by 1", "nothing", "Mend it.")
-        monkeypatch.setattr("harness.verb.admit._proofs", lambda opened: iter([refused]))
+        monkeypatch.setattr("harness.verb.admit.proofs_of", lambda opened: iter([refused]))
         for more in ("", "[score]\nthreshold = 0.5\n"):
             release(ran, "mean", f"[input]\nmax_length = 20\n{more}")
             with pytest.raises(NotAdmitted, match="off by 1"):

@@ -9,7 +9,8 @@ from sklearn import metrics as sk
 
 import harness
 from harness.calibration import fit as fitting
-from harness.errors import Leaked, Misconfigured, NotAdmitted
+from harness.errors import Leaked, Misconfigured, NotAdmitted, NotFound, Tampered
+from harness.file.sealed import own_digest
 
 from .test_task import LABELS, Bench, N
 from .test_task import bench as bench
@@ -26,11 +27,16 @@ def cases(split: Any = lambda i: "calibration" if i < 60 else "promotion") -> li
     return [{"id": f"c{i}", "text": f"text {i}", "label": LABELS[GOLD[i]], "split": split(i)} for i in range(N)]
 
 
+def resealed(said: dict[str, Any]) -> str:
+    """A record with the digest of what it says now, as if it had been fitted so."""
+    return json.dumps({**said, "own_digest": own_digest(said)})
+
+
 def calibrated(bench: Bench, **changes: Any) -> None:
     harness.calibrate("latest", family="temperature", save=bench.root / "calibrator.json")
     said = json.loads((bench.root / "calibrator.json").read_text())
     bench.release("warm", "logits", "logit", OUTPUTS, '[calibrator]\npath = "calibrator.json"\n')
-    (bench.root / "releases/warm/calibrator.json").write_text(json.dumps({**said, **changes}))
+    (bench.root / "releases/warm/calibrator.json").write_text(resealed({**said, **changes}))
 
 
 @pytest.fixture
@@ -72,7 +78,7 @@ class TestCalibrate:
         digests = json.loads((ran.root / "suites/s/suite.lock.json").read_text())["case_digests"]
         said = json.loads((ran.root / "calibrator.json").read_text())
         said["fitted_on"]["case_digests"] = [digests[-1]]
-        (ran.root / "releases/warm/calibrator.json").write_text(json.dumps(said))
+        (ran.root / "releases/warm/calibrator.json").write_text(resealed(said))
         with pytest.raises(Leaked, match="1 promotion cases"):
             harness.run("s", candidate="warm", parent="raw")
 
@@ -87,6 +93,72 @@ class TestCalibrate:
         harness.run("s", candidate="raw", parent="none")
         with pytest.raises(Misconfigured, match="calibration role"):
             harness.calibrate("latest", family="temperature")
+
+
+class TestALabelThatAllowsNoFit:
+    def test_without_a_calibration_case_is_named(self, bench: Bench) -> None:
+        """A temperature has no number of one label, and is fitted all the same."""
+        bench.suite(
+            "classification", cases(lambda i: "calibration" if i < 60 and GOLD[i] else "promotion"), ["log_loss"]
+        )
+        bench.release("raw", "logits", "logit", OUTPUTS)
+        harness.run("s", candidate="raw", parent="none")
+        with pytest.raises(Misconfigured, match=f"no calibration case of {LABELS[0]}"):
+            harness.calibrate("latest", family="vector")
+        harness.calibrate("latest", family="temperature")
+
+    def test_of_sets_is_named(self, bench: Bench) -> None:
+        rows = [
+            {"id": f"c{i}", "text": f"t {i}", "split": "calibration" if i < 60 else "promotion",
+             "labels": [name for c, name in enumerate(LABELS) if SETS[i, c] and (c or i >= 60)]}
+            for i in range(N)
+        ]  # fmt: skip
+        bench.suite("multilabel", rows, ["f1_micro"])
+        bench.release("raw", "logits", "logit", OUTPUTS)
+        harness.run("s", candidate="raw", parent="none")
+        with pytest.raises(Misconfigured, match=f"calibration cases of label '{LABELS[0]}'"):
+            harness.calibrate("latest", family="isotonic")
+
+
+class TestWhatIsSaved:
+    def test_a_number_changed_by_hand_is_refused(self, ran: Bench) -> None:
+        """With the file and both digests (exit 4), before any score is taken through it."""
+        calibrated(ran)
+        path = ran.root / "releases/warm/calibrator.json"
+        said = json.loads(path.read_text())
+        said["maps"][0]["temperature"] *= 2
+        path.write_text(json.dumps(said))
+        with pytest.raises(Tampered, match=r"warm/calibrator\.json") as refusal:
+            harness.run("s", candidate="warm", parent="raw")
+        assert refusal.value.exit_code == 4
+        assert said["own_digest"] in str(refusal.value) and own_digest(said) in str(refusal.value)
+        assert "Fit it again" in str(refusal.value)
+
+    def test_one_without_its_digest_is_refused(self, ran: Bench) -> None:
+        calibrated(ran)
+        path = ran.root / "releases/warm/calibrator.json"
+        said = json.loads(path.read_text())
+        path.write_text(json.dumps({name: value for name, value in said.items() if name != "own_digest"}))
+        with pytest.raises(Misconfigured, match="without `own_digest`"):
+            harness.run("s", candidate="warm", parent="raw")
+
+    def test_laid_out_otherwise_it_says_the_same(self, ran: Bench) -> None:
+        calibrated(ran)
+        path = ran.root / "releases/warm/calibrator.json"
+        path.write_text(json.dumps(json.loads(path.read_text()), indent=4))
+        harness.run("s", candidate="warm", parent="raw")
+
+    def test_into_a_folder_that_is_not_there_nothing_is_saved(self, ran: Bench) -> None:
+        """A release that isn't there is a slip of the pen."""
+        for save in (
+            lambda path: harness.calibrate("latest", family="temperature", save=path),
+            lambda path: harness.threshold("latest", rule="coverage", coverage=0.5, save=path),
+        ):
+            with pytest.raises(NotFound, match=r"no folder .*releases/warn"):
+                save(ran.root / "releases/warn/calibrator.json")
+            with pytest.raises(Misconfigured, match="the file to write"):
+                save(ran.root / "releases/raw")
+        assert not (ran.root / "releases/warn").exists()
 
 
 class TestLabelSets:

@@ -14,7 +14,7 @@ from harness.errors import Leaked, Misconfigured, NotAdmitted
 
 from .conftest import Project
 from .conftest import project as project
-from .test_calibrate import OUTPUTS, calibrated, cases
+from .test_calibrate import OUTPUTS, calibrated, cases, resealed
 from .test_calibrate import ran as ran
 from .test_task import Bench
 from .test_task import bench as bench
@@ -206,7 +206,7 @@ class TestLedgerOfRoles:
         ran.release("warm", "logits", "logit", turned, '[calibrator]\npath = "calibrator.json"\n')
         said = json.loads((ran.root / "releases/warm/calibrator.json").read_text())
         said["fitted_under"] = _key(ran, turned)
-        (ran.root / "releases/warm/calibrator.json").write_text(json.dumps(said))
+        (ran.root / "releases/warm/calibrator.json").write_text(resealed(said))
         with pytest.raises(Leaked, match="60 promotion cases"):
             harness.run("s", candidate="warm", parent="none")
 

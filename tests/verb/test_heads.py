@@ -10,8 +10,10 @@ import pytest
 import harness
 from fixtures.cases import draw
 from harness.errors import Misconfigured
+from harness.file.sealed import own_digest
 from harness.output.decision import Outcome
 from harness.release.open import open_release
+from harness.report.page import html
 from harness.run.key import scores_key
 
 from .test_task import Bench
@@ -88,6 +90,20 @@ class TestTasks:
         release(project.root, "one", "bi")
         found = harness.run("s", candidate="one", parent="none")
         assert project.values(found)["spearman"] > 0.5 and found.counts.failed == 0
+        told = {
+            (name, texts): (n, absent)
+            for name, texts, n, absent in harness.sql("SELECT name, texts, n, absent FROM vector_diagnostics").rows
+        }
+        assert told["anisotropy", "queries"] == (3, None) and told["norm", "documents"] == (3, None)
+        assert told["alignment", "pairs"] == (0, "nothing declares which texts belong together")
+        assert not harness.sql("SELECT * FROM ranking_diagnostics").rows
+
+    def test_a_head_says_that_it_has_no_space(self, project: Bench) -> None:
+        project.suite("classification", draw("classification", 80, 11), ["accuracy"])
+        release(project.root, "one", "classification")
+        harness.run("s", candidate="one", parent="none")
+        told = harness.sql("SELECT DISTINCT value, absent FROM vector_diagnostics").rows
+        assert told == ((None, "a head gives a case no vector"),)
 
 
 class TestLabels:
@@ -109,17 +125,22 @@ class TestLabels:
 
 
 class TestCoverage:
-    def test_a_gold_answer_that_was_not_read_is_told_with_its_reason(self, project: Bench) -> None:
-        """It stays in the mean: a model that reads a few tokens is not judged on what it saw alone."""
+    def test_a_gold_answer_that_was_not_read_is_told_with_its_reason(self, project: Bench, monkeypatch) -> None:
+        """It stays in the mean: a model that reads a few tokens is not judged on what it saw alone. The page has the
+        table as it is, and no diagram of it.
+        """
         project.suite("answer", draw("answer", 80, 11), METRICS["answer"])
         release(project.root, "whole", "answer")
         release(project.root, "cut", "answer", "[input]\nmax_length = 12\n")
         found = harness.run("s", candidate="cut", parent="whole")
         assert found.metrics["candidate"]["all"]["exact_match"].n_scored == 80
-        rows = harness.sql("SELECT side, content FROM companions WHERE name = 'coverage' ORDER BY side").rows
+        rows = harness.sql("SELECT side, content FROM companions WHERE name = 'golds' ORDER BY side").rows
         told = {side: json.loads(content) for side, content in rows}
         assert told["parent"]["rows"] == []
         assert told["candidate"]["rows"] and {row[3] for row in told["candidate"]["rows"]} == {"truncated"}
+        monkeypatch.setattr("harness.verb.report.html", html)
+        page = Path(str(harness.report(found.run).report)).read_text()
+        assert "Gold answers that were read" in page and "Risk and coverage" not in page
 
 
 class TestWindows:
@@ -140,6 +161,7 @@ class TestWindows:
         release(project.root, "warm", "classification", self.WINDOW + '[calibrator]\npath = "../c.json"\n')
         assert harness.admit("warm").ok
         written["fitted_under"] = nodes["raw score"]
+        written["own_digest"] = own_digest(written)
         (project.root / "releases/d.json").write_text(json.dumps(written))
         release(project.root, "single", "classification", self.WINDOW + '[calibrator]\npath = "../d.json"\n')
         assert [each.name for each in harness.admit("single").checks if not each.ok] == ["calibrator-key"]

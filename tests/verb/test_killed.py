@@ -67,7 +67,7 @@ def killed_at(statement: int) -> bool:
             connection = connect(store, read_only=read_only)
             return connection if read_only else Watched(connection, countdown)
 
-        Store._connect = watched  # type: ignore[method-assign,assignment]
+        Store._connect = watched
         for owner, name in SEEN:
             setattr(owner, name, countdown.before(getattr(owner, name)))
         for owner, name in PARTS:

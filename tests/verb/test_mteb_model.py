@@ -98,7 +98,7 @@ def project(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 def metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of MTEB's own: nothing but what a model is said to be is asked of the package."""
     package, models = ModuleType("mteb"), ModuleType("mteb.models")
-    models.ModelMeta = SimpleNamespace  # type: ignore[attr-defined]
+    models.ModelMeta = SimpleNamespace
     monkeypatch.setitem(sys.modules, "mteb", package)
     monkeypatch.setitem(sys.modules, "mteb.models", models)
 
@@ -277,7 +277,8 @@ class TestWhatIsHandedOver:
         harness.mteb_model("dot")
         assert "RECONCILED" in ledger.read_text()
         ledger.unlink()
-        monkeypatch.setattr("harness.verb.admit._proofs", lambda _: iter([Check("parity", False, "off", "on", "mend")]))
+        broken = Check("parity", False, "off", "on", "mend")
+        monkeypatch.setattr("harness.verb.admit.proofs_of", lambda _: iter([broken]))
         with pytest.raises(NotAdmitted, match="parity"):
             harness.mteb_model("dot")
 

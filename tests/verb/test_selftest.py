@@ -99,7 +99,7 @@ class TestRefusals:
     def test_numbers_out_of_range(self, decided: str, asked: dict[str, float]) -> None:
         """Named by the option."""
         with pytest.raises(Misconfigured, match=f"--{next(iter(asked))}"):
-            harness.selftest(decided, **asked)  # type: ignore[arg-type]
+            harness.selftest(decided, **asked)
 
 
 class TestTasks:

@@ -438,3 +438,50 @@ class TestWhatChanged:
             "interaction.releases.reranker", "reranker.towers.pair.artifact.backbone",
             "reranker.towers.pair.artifact.head",
         ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("plain_page")
+class TestChangedPrompts:
+    """What stands before texts on this suite alone, in a release that the run's is made of, is seen where cases got
+    worse, though the last stage reads what it always read.
+    """
+
+    FUSION = (
+        'interaction = "fusion"\n[fusion]\nweights = { cls = 1.0, NAME = 1.0 }\n'
+        'scales = { cls = "z-score", NAME = "z-score" }\n'
+    )
+
+    def causes(self, candidate: str, parent: str) -> set[str]:
+        harness.run("s", candidate=candidate, parent=parent)
+        rows = harness.sql("SELECT case_id, list(cause || ': ' || seen) FROM case_causes GROUP BY case_id").rows
+        assert rows
+        every = [set(map(str, found)) for _, found in rows if isinstance(found, list)]
+        return set.intersection(*every)
+
+    @pytest.fixture
+    def said(self, project: Project) -> Project:
+        """`said` puts the words of another topic before the queries of suite s, `else` before those of another one."""
+        project.suite(ranking='candidates = "own"\n')
+        harness.freeze("s")
+        model = json.dumps(f"path:{project.models['bi']}")
+        for name, suite in (("said", "s"), ("else", "other")):
+            source = f'interaction = "bi"\n[model]\nsource = {model}\n'
+            project.release(name, source, extra=f'[prompts.{suite}]\nquery = "the heat of a wing: "\n')
+        return project
+
+    def test_of_a_first_stage(self, said: Project) -> None:
+        said.two("one"), said.two("two", retriever="said")
+        assert "prompt-changed: its text is put to retriever with another prompt" in self.causes("two", "one")
+        told = harness.sql(
+            "SELECT DISTINCT side, part, prompt FROM prompts WHERE part = 'retriever' AND texts = 'query' ORDER BY side"
+        ).rows
+        assert told == (("candidate", "retriever", "the heat of a wing: "), ("parent", "retriever", ""))
+
+    def test_of_a_member_under_another_name(self, said: Project) -> None:
+        for name, member in (("one", "bi"), ("two", "said")):
+            said.release(name, self.FUSION.replace("NAME", member))
+        assert "prompt-changed: its text is put to the model with another prompt" in self.causes("two", "one")
+
+    def test_not_of_another_suite(self, said: Project) -> None:
+        said.two("one"), said.two("three", retriever="else", reranker="third")
+        assert not any(each.startswith("prompt-changed") for each in self.causes("three", "one"))

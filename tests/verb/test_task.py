@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,12 @@ def _lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def companions(side: str) -> dict[str, Any]:
+    """What stands beside the metrics of a side, by name."""
+    rows = harness.sql(f"SELECT name, content FROM companions WHERE side = '{side}'").rows
+    return {str(name): json.loads(str(content)) for name, content in rows}
+
+
 def predictions() -> list[tuple[object, ...]]:
     return list(harness.sql("SELECT case_id, prediction FROM predictions ORDER BY case_id").rows)
 
@@ -126,6 +133,19 @@ class TestClassification:
         assert found.metrics == plain.metrics
         assert found.deltas == plain.deltas
         assert [rule.outcome for rule in found.decision.rules] == [rule.outcome for rule in plain.decision.rules]
+
+    def test_every_confusion_is_kept(self, bench: Bench) -> None:
+        """Also of more classes than a matrix is shown of: as a list, the largest first."""
+        names = [f"c{i:02d}" for i in range(60)]
+        gold = [names[i % 60] for i in range(N)]
+        wrong = {f"c{i}": {name: float(name == names[(i + 1) % 60]) for name in names} for i in range(N)}
+        bench.suite("classification", labelled(gold), ["accuracy"])
+        bench.release("a", "logits", "logit", wrong)
+        harness.run("s", candidate="a", parent="none")
+        rows = companions("candidate")["confusion"]["rows"]
+        pairs = Counter((names[i % 60], names[(i + 1) % 60]) for i in range(N))
+        assert {(row[0], row[1]): row[2] for row in rows} == dict(pairs)
+        assert [row[2] for row in rows] == sorted((row[2] for row in rows), reverse=True)
 
     def test_a_loss_is_worse_when_it_is_higher(self, bench: Bench) -> None:
         """Rule and guard of a loss fail where it rises, and pass where it falls."""
@@ -408,6 +428,7 @@ class TestReading:
             ({"id": "c0", "logits": [1, 2, 3]}, "do not say of which label"),
             ({"id": "c0", "logits": {"BILL": "1", "CARD": 1, "REFUND": 1}}, "a number"),
             ({"id": "c0", "value": 1}, "`logits` or `probabilities`"),
+            ({"id": 0, "logits": {"BILL": 1, "CARD": 1, "REFUND": 1}}, "`id` is a number"),
             ({"id": "c1", "logits": {"BILL": 1, "CARD": 1, "REFUND": 1}}, "appears twice"),
             ({"id": "c0", "probabilities": {"BILL": 1, "CARD": 0, "REFUND": 0}}, "score_type"),
         ],
@@ -534,6 +555,35 @@ class TestEntities:
         bench.release("bad", "tags", "tags", {**good, "c1": ["I-NAME", *self.GOLD[1:]]})
         rules = {each.id: each for each in harness.run("s", candidate="bad", parent="good").decision.rules}
         assert (rules["legal"].outcome, rules["legal"].value) == (Outcome.FAIL, 1)
+
+    def test_every_illegal_tag_and_every_lost_entity_is_located(self, bench: Bench) -> None:
+        """In the store there are all of them, whatever a page shows."""
+        bench.suite("entity", self.cases(), ["entity_f1"])
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        bench.release("good", "tags", "tags", good)
+        spoilt = {case: ["I-NAME", "O", "O", "O"] if tags[4] != "O" else tags for case, tags in good.items()}
+        bench.release("bad", "tags", "tags", spoilt)
+        harness.run("s", candidate="bad", parent="good")
+        bad = sum(tags[4] != "O" for tags in good.values())
+        assert bad > 20
+        found = companions("candidate")
+        assert [len(found[name]["rows"]) for name in ("illegal", "cut-off")] == [bad, bad]
+
+    def test_a_tag_that_is_lacking_is_o_and_flagged(self, bench: Bench) -> None:
+        """Where gold is O it is right as a token, and yet no tag: the case is told with the place."""
+        bench.suite("entity", self.cases(), ["entity_f1", "token_accuracy", "illegal_sequences"])
+        good = {row["id"]: list(row["tags"]) for row in self.cases()}
+        bench.release("good", "tags", "tags", good)
+        bench.release("gaps", "tags", "tags", {**good, "c1": ["B-NAME", None, None, "O", "B-PLACE", "I-PLACE"]})
+        found = harness.run("s", candidate="gaps", parent="good")
+        right = 2 * 80 - 1
+        assert bench.values(found) == pytest.approx({
+            "entity_f1": right / (2 * 80), "token_accuracy": 1 - 1 / (6 * N), "illegal_sequences": 2 / N,
+            "sequence_accuracy": 1 - 1 / N,
+        })  # fmt: skip
+        assert companions("candidate")["illegal"]["rows"] == [
+            ["c1", "output", 1, "", "B-NAME", "lacking"], ["c1", "output", 2, "", "", "lacking"]
+        ]  # fmt: skip
 
     def test_fewer_tags_than_tokens_are_o_and_more_have_failed(self, bench: Bench) -> None:
         bench.suite("entity", self.cases(), ["entity_f1"])

@@ -18,10 +18,12 @@ class Check:
 
 
 def held(name: str, found: str, expected: str) -> Check:
+    """A check that holds."""
     return Check(name, True, found, expected)
 
 
 def broken(name: str, found: str, expected: str, mend: str) -> Check:
+    """A check that does not, and how to mend it."""
     return Check(name, False, found, expected, mend)
 
 
@@ -37,6 +39,7 @@ def listed(name: str, faults: Iterable[str], *, sound: str, expected: str, mend:
 
 
 def in_words(checks: Iterable[Check]) -> str:
+    """Name and finding of each, in one line."""
     return "; ".join(f"{check.name}: {check.found}" for check in checks)
 
 

@@ -14,6 +14,7 @@ PROBABLE = ("sigmoid", "softmax")
 
 
 def meaning_findings(manifest: Manifest) -> tuple[Check, ...]:
+    """Whether a manifest's own values agree with one another, one check for each law."""
     meaning = manifest.meaning
     return (
         listed(

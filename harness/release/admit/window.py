@@ -25,6 +25,7 @@ READ: Mapping[str, str] = {
 
 
 def window_findings(meaning: Meaning) -> tuple[Check, ...]:
+    """Whether windows fit the length, the text that is split and what joins them."""
     return (
         listed(
             "window-fits", _sizes(meaning), sound="holds",
@@ -64,8 +65,12 @@ def _aggregation(meaning: Meaning) -> Iterator[str]:
         how = window.aggregation
         if how not in JOINED[family]:
             yield f"{name}: {how} of the windows of a {family}, which are joined by {' or '.join(JOINED[family])}"
-        if how == "mean-of-probabilities" and meaning.interaction.kind == "head" and not meaning.score.probability:
-            yield f"{name}: a mean of probabilities of a head whose score is a {meaning.score.type}"
+        if how == "rows" and family == "pooled" and tower.readout.modes != ["mean"]:
+            modes = " and ".join(tower.readout.modes)
+            yield f"{name}: rows of windows that are pooled by {modes}, of which only a mean is that of the whole text"
+        if how == "mean-of-probabilities" and not meaning.score.probability:
+            kind = meaning.interaction.kind
+            yield f"{name}: a mean of probabilities of a {kind} whose score is a {meaning.score.type}"
         if (window.owner is not None) != (how == "rows"):
             yield f"{name}: `owner` {window.owner or 'not said'}, of windows that are joined by {how}"
         yield from _normalise(name, tower)

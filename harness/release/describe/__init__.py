@@ -57,7 +57,10 @@ def describe_composed(
 def describe_recorded(
     definition: ReleaseDefinition, outputs: str, beside: Beside | None = None, *, null_scores: str | None = None
 ) -> Manifest:
-    """The manifest of recorded outputs; `outputs` and `null_scores` are their files' digests."""
+    """The manifest of recorded outputs; `outputs` and `null_scores` are their files' digests.
+
+    Raises Misconfigured for a release without [recorded].
+    """
     said = definition.recorded
     if said is None:
         raise Misconfigured(
@@ -100,7 +103,7 @@ def interaction_of(folder: ModelFolder) -> Family:
 
 
 def manifest_of(definition: ReleaseDefinition, tree: Tree, files: Mapping[str, str], beside: Beside) -> Manifest:
-    """Settles a tree of told values into a manifest. Raises Misconfigured where a value is none that it can hold."""
+    """Settles a tree of told values into a manifest. Raises NotAdmitted where a value is none that it can hold."""
     settled = settle(_whole(definition, tree, beside))
     try:
         meaning = Meaning.model_validate(settled.plain)

@@ -58,6 +58,7 @@ SWITCHES: Mapping[Visibility, tuple[tuple[str, Json, str], ...]] = {
 
 
 def known(config: Mapping[str, Json]) -> Architecture | None:
+    """What is known of a configuration's `model_type`; None of any other."""
     return ARCHITECTURES.get(str(config.get("model_type")))
 
 
@@ -94,6 +95,7 @@ def final_norm(definition: ReleaseDefinition, config: Mapping[str, Json]) -> Tol
 
 
 def unknown(definition: ReleaseDefinition, config: Mapping[str, Json], key: str, values: str) -> Misconfigured:
+    """The refusal of an architecture of which release.toml must say `key`."""
     return Misconfigured(
         f"release {definition.name}", found=f"the architecture {config.get('model_type')!r}, which is not known here",
         expected=f"its `{key}`", mend=f"Add `{key} = …` ({values}) to [model] in release.toml.",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import Misconfigured, NotFound
+from harness.file.sealed import require_sealed
 from harness.identity import file_digest
 from harness.release.definition import ReleaseDefinition
-from harness.release.folder import read_json
 from harness.release.manifest import Calibrator, Decided
 from harness.release.threshold import ThresholdRecord, read_threshold
 
@@ -24,7 +24,9 @@ class Beside:
 
 
 def read_beside(definition: ReleaseDefinition, release_folder: Path) -> Beside:
-    """Raises NotFound for a file that isn't there, Misconfigured for a calibrator that doesn't say what it is."""
+    """Raises NotFound for a file that isn't there, Misconfigured for a calibrator that doesn't say what it is,
+    Tampered for one that was changed since it was fitted.
+    """
     calibrator = None
     if definition.calibrator is not None:
         calibrator = _calibrator(_file(release_folder, "[calibrator] path", definition.calibrator.path))
@@ -73,8 +75,10 @@ def _file(folder: Path, key: str, place: str) -> Path:
 
 
 def _calibrator(path: Path) -> Calibrator:
-    read = read_json(path)
-    family, under = (read.get("family"), read.get("fitted_under")) if isinstance(read, dict) else (None, None)
+    read = require_sealed(
+        str(path), path.read_bytes(), "Fit it again with `harness calibrate`; its numbers are never written by hand."
+    )
+    family, under = read.get("family"), read.get("fitted_under")
     if not isinstance(family, str) or not isinstance(under, str) or not DIGEST.fullmatch(under):
         raise Misconfigured(
             str(path), found="no `family` and `fitted_under`", expected="a calibrator as `harness calibrate` saves it",

@@ -113,6 +113,7 @@ def setting(module: Module, key: str, usual: Json) -> Told:
 
 
 def unsupported(subject: str, found: str, expected: str = "a setting that this version supports") -> NotAdmitted:
+    """The refusal of a setting that no reference is written for."""
     return NotAdmitted(subject, found=found, expected=expected, mend="Record the model's outputs instead.")
 
 

@@ -106,6 +106,7 @@ def ranked(definition: ReleaseDefinition, index: Literal["flat", "none"] = "flat
 
 
 def normalisation(kind: Told, stage: str) -> Tree:
+    """A readout's normalisation, with the library's own epsilon where there is one."""
     fixed: Tree = Told(EPSILON if kind.value == "l2" else None, LIBRARY)
     return {"kind": kind, "epsilon": fixed, "stage": Told(stage, kind.source)}
 

@@ -37,6 +37,7 @@ class Settled:
 
 
 def settle(tree: Tree, keys: tuple[str, ...] = ()) -> Settled:
+    """Plain values, and by path the source of each."""
     if isinstance(tree, Told):
         at = join(keys)
         return Settled(tree.value, {at: tree.source}, {} if tree.folder is None else {at: tree.folder})

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,11 @@ ROWS = 1024
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A table with types. `classes`: what the numbers of a column mean, where the data say. Rows are lists of cells,
-    in the order of `names`.
+    in the order of `names`; columns of bytes (`left_out`) are in neither.
     """
 
     names: tuple[str, ...]
+    left_out: tuple[str, ...]
     classes: Mapping[str, tuple[str, ...]]
     rows: Iterator[list[JsonValue]]
 
@@ -82,11 +84,13 @@ def saved(files: Sequence[Path]) -> Stored:
                 )
             yield from other.rows
 
-    return Stored(first.names, _classes(features) or first.classes, rows())
+    return Stored(first.names, first.left_out, _classes(features) or first.classes, rows())
 
 
 def stored(path: Path) -> Stored:
-    """A Parquet or Arrow file; columns of bytes are left out. Raises Misconfigured for one that cannot be read."""
+    """A Parquet or Arrow file; columns of bytes are left out. Raises NotFound without it, Misconfigured where it
+    cannot be read.
+    """
     if not path.is_file():
         raise NotFound(
             str(path), found="no such file", expected="a Parquet or Arrow file",
@@ -95,12 +99,13 @@ def stored(path: Path) -> Stored:
     with _readable(path):
         schema, batches = _parquet(path) if path.suffix == ".parquet" else _ipc(path)
     names = [each.name for each in schema if not _holds_bytes(each.type)]
+    left_out = tuple(each.name for each in schema if _holds_bytes(each.type))
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         refuse(path, f"two columns called {twice!r}", "names that are unique", "Rename one of them.")
     written = (schema.metadata or {}).get(b"huggingface")
     info = json.loads(written).get("info", {}) if written else {}
-    return Stored(tuple(names), _classes(info.get("features")), _rows(path, names, batches))
+    return Stored(tuple(names), left_out, _classes(info.get("features")), _rows(path, names, batches))
 
 
 def _parquet(path: Path) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
@@ -129,9 +134,31 @@ def _rows(path: Path, names: Sequence[str], batches: Iterator["pa.RecordBatch"])
         for batch in batches:
             for start in range(0, batch.num_rows, ROWS):
                 part = batch.slice(start, ROWS)
-                for cells in zip(*(part.column(name).to_pylist() for name in names), strict=True):
+                for cells in zip(*(_cells(part.column(name)) for name in names), strict=True):
                     number += 1
                     yield [plain(each, Place(path, number)) for each in cells]
+
+
+def _cells(column: "pa.Array") -> list[object]:
+    """Python's values. It has no time shorter than a microsecond, so what is finer is cut."""
+    coarser = _in_microseconds(column.type)
+    return list((column if coarser == column.type else column.cast(coarser, safe=False)).to_pylist())
+
+
+def _in_microseconds(kind: "pa.DataType") -> "pa.DataType":
+    import pyarrow as pa
+
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_duration(kind) and kind.unit == "ns":
+        return pa.duration("us")
+    if pa.types.is_time64(kind):
+        return pa.time64("us")
+    if pa.types.is_struct(kind):
+        return pa.struct([each.with_type(_in_microseconds(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_microseconds(kind.value_type)))
+    return kind
 
 
 @contextmanager
@@ -140,7 +167,7 @@ def _readable(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:  # a date that Python has not
         refuse(
             path, f"a file that cannot be read: {str(error).splitlines()[0]}", "a whole Parquet or Arrow file",
             "Write the file again; its suffix says what it is: .parquet, .arrow or .feather.",
@@ -156,7 +183,7 @@ def _holds_bytes(kind: "pa.DataType") -> bool:
 
 
 def plain(value: object, where: Place) -> JsonValue:
-    """A cell as JSON would say it: dates and decimals as text, NaN as null."""
+    """A cell as JSON would say it: dates as text, NaN as null, a decimal as the number that it is."""
     match value:
         case str():
             if "\0" in value:
@@ -168,11 +195,20 @@ def plain(value: object, where: Place) -> JsonValue:
             return None if math.isnan(value) else value
         case None | bool() | int():
             return value
+        case Decimal():
+            return _decimal(value)
         case list() | tuple():
             return [plain(each, where) for each in value]
         case dict():
             return {str(name): plain(each, where) for name, each in value.items()}
     return str(value)
+
+
+def _decimal(value: Decimal) -> JsonValue:
+    """A whole number where it has no decimals, else the float of that value, or text where there is none."""
+    if value.as_tuple().exponent == 0:
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
 
 
 def _classes(features: JsonValue) -> dict[str, tuple[str, ...]]:

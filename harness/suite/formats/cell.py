@@ -9,7 +9,7 @@ from harness.file.lines import JsonValue, Place, refuse, shown
 from harness.suite.formats.example import CaseTask
 
 # What Python's float() takes besides, such as 1_000, nan and inf, is no number here.
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 GOLD_FIELDS = ("label", "labels", "value", "tags", "answers")
 UNKNOWN = -1
@@ -84,7 +84,7 @@ def given_choices(cells: Sequence[JsonValue], where: Place) -> JsonValue:
 
 
 def _number(text: str, where: Place) -> float:
-    if not _NUMBER.fullmatch(text.strip(" \t")) or not math.isfinite(float(text)):
+    if not NUMBER.fullmatch(text.strip(" \t")) or not math.isfinite(float(text)):
         refuse(
             where, f"`value` is {shown(text)}", "a number, with a point for its decimals, or an empty cell",
             "Correct it, or say under `columns` of `source` which column holds the numbers.",

@@ -20,7 +20,7 @@ class ColumnFile:
     """Which columns of a file are meant, from 1, or from the right by negative numbers; `tags` None for no tags.
 
     `tab` takes a column to end at each tab, else at any run of blanks and tabs. Lines that begin with `comments` are
-    left out.
+    left out. `gaps`: a row may lack its tag, which then is empty: between tabs, or where there is but a token beside.
     """
 
     path: Path
@@ -28,6 +28,7 @@ class ColumnFile:
     tags: int | None
     tab: bool = False
     comments: str | None = None
+    gaps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ def sentences(file: ColumnFile) -> Iterator[Sentence]:
         if ends or breaks:
             continue
         width = width or len(columns)
+        if file.gaps and (len(columns), width) == (1, 2):
+            columns = [*columns, ""] if file.tokens in (1, -2) else ["", *columns]
         if len(columns) != width:
             refuse(
                 line.place, f"{len(columns)} columns", f"{width}, as in the first row",
@@ -118,6 +121,8 @@ def sentences(file: ColumnFile) -> Iterator[Sentence]:
 def _row(file: ColumnFile, columns: Sequence[str], line: Line) -> tuple[str, str]:
     token = columns[_at(file.tokens, columns, line)]
     tag = token if file.tags is None else columns[_at(file.tags, columns, line)]
+    if file.gaps and token.strip(" ") and not tag.strip(" "):
+        return token, ""
     if not token.strip(" ") or not tag.strip(" "):
         refuse(
             line.place, f"an empty {'tag' if token.strip(' ') else 'token'}", "a token and a tag on every line",

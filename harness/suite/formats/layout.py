@@ -17,6 +17,11 @@ class Layout:
     attributes: Mapping[str, int]
 
 
+def wanted_fields(task: CaseTask) -> set[str]:
+    """What a case of a task may have."""
+    return {"id", GOLD[task], *(name for each in INPUTS[task] for name in each)}
+
+
 def named_columns(columns: Columns) -> dict[str, Column | list[Column]]:
     """The columns that suite.toml names, by field."""
     return columns.model_dump(exclude_none=True)
@@ -29,7 +34,7 @@ def layout(source: Source, task: CaseTask, names: Sequence[str] | None, width: i
     attribute. Raises Misconfigured for a column that isn't there, a field that the task's cases don't have, and where
     the inputs aren't all there.
     """
-    wanted = {"id", GOLD[task], *(name for each in INPUTS[task] for name in each)}
+    wanted = wanted_fields(task)
     named = named_columns(source.columns)
     strange = [field for field in named if field not in wanted]
     if strange:
@@ -81,7 +86,8 @@ def _position(column: Column, names: Sequence[str] | None, width: int, where: Pl
             where, f"no column {shown(column)}",
             f"one of {', '.join(map(shown, names))}" if names is not None else "columns by number, where no line "
             "names them",
-            f"Did you mean {shown(meant)}?" if meant else "Correct `columns` in `source`.",
+            f"Did you mean {shown(meant)}?" if meant else "Correct `columns` in `source`, or `separator` where other "
+            "characters stand between the cells.",
         )  # fmt: skip
     if column == 0 or not -width <= column <= width:
         refuse(

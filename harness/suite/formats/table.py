@@ -12,7 +12,7 @@ from harness.suite.formats.cell import choice, given_choices, typed_value, writt
 from harness.suite.formats.delimited import Record, Separator, read_records
 from harness.suite.formats.example import CaseTask, ExampleFiles, ExampleRow, Examples, unique
 from harness.suite.formats.jsonl import case_of
-from harness.suite.formats.layout import Layout, layout, mentioned
+from harness.suite.formats.layout import Layout, layout, mentioned, wanted_fields
 
 BY_SUFFIX: Mapping[str, Separator] = {".tsv": "tab", ".csv": "comma"}
 
@@ -78,6 +78,12 @@ def _typed(path: Path, table: arrow.Stored, source: Source, task: CaseTask) -> _
                 path, f"`{key}` in `source`", "no such key beside a file whose columns have names and types",
                 f"Take `{key}` out of `source`.",
             )  # fmt: skip
+    bytes_of = [name for name in table.left_out if name in {*mentioned(source), *wanted_fields(task)}]
+    if bytes_of:
+        refuse(
+            path, f"bytes in the column {shown(bytes_of[0])}", "text, numbers or lists of them",
+            "Write the column as text, which Parquet tells from bytes.",
+        )  # fmt: skip
     where = layout(source, task, table.names, len(table.names), Place(path, 1))
     classes = {name: table.classes.get(table.names[at], ()) for name, at in where.fields.items() if isinstance(at, int)}
 
@@ -160,6 +166,11 @@ def _numbers(source: Source) -> list[int]:
 
 
 def _names(header: Record) -> list[str]:
+    if any("\r" in name for name in header.cells):
+        refuse(
+            header.place, "a carriage return within the names of the columns", "lines that end with a line feed",
+            "Convert the line ends: tr '\\r' '\\n' < FILE.",
+        )  # fmt: skip
     twice = next((name for name in header.cells if name.strip() and header.cells.count(name) > 1), None)
     if twice is not None:
         refuse(header.place, f"two columns called {shown(twice)}", "names that are unique", "Rename one of them.")

@@ -13,14 +13,13 @@ from harness.metric.answer import Answered, AnswerPart, fit_null_threshold
 from harness.metric.answer_span import coverage, wrong_offsets
 from harness.metric.answer_text import TextRule
 from harness.metric.calibration import Sample
-from harness.metric.form import Floats, Ints
+from harness.metric.form import Bools, Floats, Ints, scored
 from harness.metric.name import MetricName
 from harness.output.companion import Cell, Companion
-from harness.verb.task.calibration import reliability_companion
+from harness.verb.task.calibration import reliability_companion, slice_companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
 NONE = "(no answer)"
-SHOWN = 20
 
 
 def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -37,6 +36,7 @@ def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[text or (NONE if status == "ok" else None) for text, status in said],
         gold=[None if each is None else " / ".join(each) or NONE for each in asked.gold.answers],
         probability=_answerable(asked),
+        flags=_abstained(asked, outputs),
         companions=tuple(_companions(asked.promotion, next(iter(limits.values()), None))),
     )
 
@@ -58,6 +58,15 @@ def _answerable(asked: Asked) -> Floats:
     """How likely there is an answer [n], by the release's calibrator of the gap between score and null score."""
     gap = asked.said.score - asked.said.null_score
     return np.full(len(gap), np.nan) if asked.calibrator is None else applied_to_score(asked.calibrator, gap)
+
+
+def _abstained(asked: Asked, outputs: Answered) -> dict[str, Bools]:
+    """Which cases the release's own rule leaves without an answer; no flag where it has none."""
+    decided = asked.of("score", "decision")
+    if not isinstance(decided, Mapping) or decided.get("ground") != "gap":
+        return {}
+    gap = asked.said.score - asked.said.null_score
+    return {"abstained": scored(outputs.status) & (gap < float(cast(float, decided["below"])))}
 
 
 def _aim(metric: MetricName) -> answer.Aim | None:
@@ -109,13 +118,14 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
         if there.any():
             of = "whether a question is answerable"
             yield reliability_companion(Sample(said[there], held[there]), of, asked.calibrator.valid_for)
+            yield slice_companion(Sample(said[:, None], held[:, None]), there, asked.slices)
     contexts = [str(each["context"]) for each in asked.gold.inputs]
     wrong = wrong_offsets(asked.said.case_ids, asked.said.answer, *_places(asked), contexts)
     if wrong:
         told: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.answer, each.found) for each in wrong]
         yield Companion(
-            "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers, the first {SHOWN} shown.",
-            ("case", "start", "end", "answer", "stands there"), tuple(told[:SHOWN]),
+            "offsets", "Answers that do not stand at their offsets", f"{len(wrong)} answers.",
+            ("case", "start", "end", "answer", "stands there"), tuple(told),
         )  # fmt: skip
 
 
@@ -135,11 +145,11 @@ def _coverage(asked: Asked) -> Companion:
     ]
     windows = [read for read in asked.said.read if read is not None]
     found = coverage(asked.said.case_ids[told], golds, windows)
-    rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost[:SHOWN]]
+    rows: list[tuple[Cell, ...]] = [(each.case_id, each.start, each.end, each.reason) for each in found.lost]
     return Companion(
-        "coverage", "Gold answers that were read",
+        "golds", "Gold answers that were read",
         f"{found.n_inside} inside a window, {found.n_outside} outside ({found.n_truncated} truncated); "
-        f"{found.n_unreachable} questions with none inside. Each stays in every mean. The first {SHOWN} shown.",
+        f"{found.n_unreachable} questions with none inside. Each stays in every mean.",
         ("case", "start", "end", "why"), tuple(rows),
     )  # fmt: skip
 

@@ -1,18 +1,20 @@
 """Multiple choice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.calibration.record import applied_to_choices
 from harness.errors import Misconfigured
 from harness.metric import choice
+from harness.metric.boundary import near_choice
 from harness.metric.choice import Chosen
 from harness.output.companion import Companion
-from harness.verb.task.calibration import calibration_companions
-from harness.verb.task.side import Asked, Judged, number, parsed
+from harness.verb.task.calibration import abstained, calibration_companions
+from harness.verb.task.side import NEAR, Asked, Judged, number, parsed
 
 
 def judge_choices(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -28,8 +30,9 @@ def judge_choices(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[None if each < 0 else choices[i][each] for i, each in enumerate(best)],
         gold=[None if each < 0 else choices[i][each] for i, each in enumerate(asked.gold.choice)],
         probability=np.where(np.array(best) < 0, np.nan, outputs.probabilities[at]) if best else np.empty(0),
-        flags={"tied": outputs.tied},
-        companions=tuple(_companions(_chosen(asked.promotion))),
+        flags={"tied": outputs.tied, NEAR: near_choice(outputs, asked.policy.boundary_gap)}
+        | abstained(choice.forecasts(outputs)),
+        companions=tuple(_companions(_chosen(asked.promotion), asked.promotion.slices)),
     )
 
 
@@ -60,7 +63,7 @@ def _best(outputs: Chosen, case: int) -> int:
     return -1 if np.isnan(share).any() else int(np.argmax(share > 0))
 
 
-def _companions(outputs: Chosen) -> Iterator[Companion]:
+def _companions(outputs: Chosen, slices: Mapping[str, NDArray[np.bool_]]) -> Iterator[Companion]:
     table = choice.position_table(outputs)
     rows = tuple(
         (i + 1, int(table.offered[i]), int(table.gold[i]), number(table.chosen[i]), number(table.right[i]),
@@ -73,4 +76,4 @@ def _companions(outputs: Chosen) -> Iterator[Companion]:
         f"{table.n_tied} cases are tied. Choices stand in the order of the data.",
         ("place", "offered", "right there", "chosen", "chosen rightly", "by chance"), rows,
     )  # fmt: skip
-    yield from calibration_companions(choice.forecasts(outputs))
+    yield from calibration_companions(choice.forecasts(outputs), slices)

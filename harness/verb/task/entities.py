@@ -16,7 +16,6 @@ from harness.metric.tagging import Reading
 from harness.output.companion import Cell, Companion
 from harness.verb.task.side import Asked, Judged, number, parsed
 
-SHOWN = 20
 NONE = "(no entity)"
 
 
@@ -91,11 +90,11 @@ def _companions(asked: Asked) -> Iterator[Companion]:
     if places.rows:
         rows: list[tuple[Cell, ...]] = [
             (row.case_id, row.side, row.place.position, row.place.found, row.place.previous, row.place.why)
-            for row in places.rows[:SHOWN]
+            for row in places.rows
         ]
         yield Companion(
             "illegal", "Illegal tags", f"{places.n_output} in {places.n_cases} outputs, {places.n_gold} in the data "
-            f"({policy.scheme}); the first {SHOWN} shown. Tokens count from 0.",
+            f"({policy.scheme}). Tokens count from 0.",
             ("case", "side", "token", "tag", "before it", "why"), tuple(rows),
         )  # fmt: skip
     lost = cut_offs(outputs)
@@ -103,7 +102,7 @@ def _companions(asked: Asked) -> Iterator[Companion]:
         cells: list[tuple[Cell, ...]] = [
             (row.case_id, row.gold.type, " ".join(tokens[row.case_id][row.gold.start : row.gold.end]), row.read_to,
              row.length)
-            for row in lost.rows[:SHOWN]
+            for row in lost.rows
         ]  # fmt: skip
         yield Companion(
             "cut-off", "Entities lost to truncation", f"{len(lost.rows)} of {lost.n_gold} gold entities reach behind "

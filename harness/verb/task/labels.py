@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from harness.calibration.record import applied
 from harness.errors import Misconfigured
 from harness.metric import classification, multilabel
-from harness.metric.calibration import NEVER, Forecasts
+from harness.metric.boundary import near_class, near_set
 from harness.metric.classification import Classified
 from harness.metric.form import Policy, scored
 from harness.metric.label import ClassTable, explained
 from harness.metric.multilabel import Multilabelled
 from harness.metric.probability import separate
 from harness.output.companion import Cell, Companion
-from harness.verb.task.calibration import calibration_companions
-from harness.verb.task.side import Asked, Judged, number, parsed
+from harness.verb.task.calibration import abstained, calibration_companions
+from harness.verb.task.side import NEAR, Asked, Judged, number, parsed
 
 SHOWN = 40
-"""Classes up to which the whole confusion matrix is shown; beyond, the largest confusions."""
+"""Classes up to which there is a confusion matrix; beyond, a list of the confusions, the largest first."""
 
 
 def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
@@ -36,8 +36,10 @@ def judge_classes(asked: Asked, names: tuple[str, ...]) -> Judged:
         prediction=[None if code < 0 else outputs.classes[code] for code in outputs.predicted],
         gold=list(asked.gold.label),
         probability=_of_predicted(outputs),
-        flags={"tied": outputs.tied} | _abstained(classification.forecasts(outputs)),
-        companions=_class_companions(asked, outputs if asked.promotion is asked else _classified(asked.promotion)),
+        flags={"tied": outputs.tied, NEAR: _near(asked, outputs)} | abstained(classification.forecasts(outputs)),
+        companions=_class_companions(
+            asked.promotion, outputs if asked.promotion is asked else _classified(asked.promotion)
+        ),
     )
 
 
@@ -59,9 +61,10 @@ def judge_sets(asked: Asked, names: tuple[str, ...]) -> Judged:
         ],
         gold=[None if each is None else ", ".join(sorted(each)) for each in asked.gold.labels],
         probability=np.full(len(outputs.case_ids), np.nan),
-        flags=_abstained(multilabel.forecasts(outputs))
-        | {"one-label-off": scored(outputs.status) & ((outputs.gold != outputs.predicted).sum(axis=1) == 1)},
-        companions=_set_companions(outputs if asked.promotion is asked else _multilabelled(asked.promotion)),
+        flags=abstained(multilabel.forecasts(outputs)) | {NEAR: near_set(outputs, asked.policy.boundary_gap)},
+        companions=_set_companions(
+            outputs if asked.promotion is asked else _multilabelled(asked.promotion), asked.promotion.slices
+        ),
     )
 
 
@@ -94,11 +97,9 @@ def _by_threshold(asked: Asked, outputs: Classified) -> Classified:
     return replace(outputs, predicted=np.where(outputs.predicted < 0, -1, given))
 
 
-def _abstained(found: Forecasts) -> dict[str, NDArray[np.bool_]]:
-    """Which cases nothing is said of; no flag where something always is."""
-    if found.abstain is NEVER:
-        return {}
-    return {"abstained": scored(found.status) & (found.answered == 0)}
+def _near(asked: Asked, outputs: Classified) -> NDArray[np.bool_]:
+    limit = None if asked.of("score", "threshold") is None else _limits(asked)
+    return near_class(outputs, asked.policy.boundary_gap, limit if isinstance(limit, float) else None)
 
 
 def _multilabelled(asked: Asked) -> Multilabelled:
@@ -196,7 +197,7 @@ def _set(outputs: Multilabelled, row: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def _class_companions(asked: Asked, outputs: Classified) -> tuple[Companion, ...]:
-    told = calibration_companions(classification.forecasts(outputs))
+    told = calibration_companions(classification.forecasts(outputs), asked.slices)
     return (*_class_tables(asked, outputs), *told)
 
 
@@ -216,12 +217,8 @@ def _class_tables(asked: Asked, outputs: Classified) -> Iterator[Companion]:
         )
     else:
         off = found.counts - np.diag(np.diagonal(found.counts))
-        largest = np.argsort(-off, axis=None, kind="stable")[:SHOWN]
-        pairs = [
-            (found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i]))
-            for i in largest
-            if off.flat[i]
-        ]
+        largest = np.argsort(-off, axis=None, kind="stable")[: np.count_nonzero(off)]
+        pairs = [(found.classes[i // len(off)], found.classes[i % len(off)], int(off.flat[i])) for i in largest]
         yield Companion("confusion", "Largest confusions", f"{note}.", ("gold", "predicted", "cases"), tuple(pairs))
     costs = {(gold, predicted): cost for gold, row in asked.policy.costs.items() for predicted, cost in row.items()}
     if costs:
@@ -265,8 +262,8 @@ def _table_of(table: ClassTable) -> Companion:
     )
 
 
-def _set_companions(outputs: Multilabelled) -> tuple[Companion, ...]:
-    return (*_set_tables(outputs), *calibration_companions(multilabel.forecasts(outputs)))
+def _set_companions(outputs: Multilabelled, slices: Mapping[str, NDArray[np.bool_]]) -> tuple[Companion, ...]:
+    return (*_set_tables(outputs), *calibration_companions(multilabel.forecasts(outputs), slices))
 
 
 def _set_tables(outputs: Multilabelled) -> Iterator[Companion]:

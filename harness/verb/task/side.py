@@ -21,6 +21,9 @@ from harness.suite.definition import MetricPolicy
 
 Bools = NDArray[np.bool_]
 
+NEAR = "near-boundary"
+"""The flag of a case that is wrong by no more than the suite's `boundary_gap`."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asked:
@@ -75,9 +78,9 @@ class Asked:
         decided = self.of("score", "decision")
         if not isinstance(decided, Mapping) or decided.get("ground") is None:
             return NEVER
-        if decided["ground"] == "gap":
+        if decided["ground"] in ("gap", "answerability"):
             raise Misconfigured(
-                "[decision] abstain", found="the ground gap, of how far an answer is above there being none",
+                "[decision] abstain", found=f"the ground {decided['ground']}, which is of answers and of rankings",
                 expected="confidence, margin or entropy", mend="Name one, with the value below which nothing is said.",
             )  # fmt: skip
         return Abstain(str(decided["ground"]), float(cast(float, decided["below"])))

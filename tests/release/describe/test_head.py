@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness.errors import Misconfigured, NotAdmitted, NotFound
+from harness.file.sealed import own_digest
 
 from ..conftest import classifier, safetensors
 from .conftest import described, source, tower
@@ -142,14 +143,13 @@ class TestOtherHeads:
 class TestCalibrator:
     def test_it_is_known_by_its_file_and_what_it_was_fitted_under(self, head):
         """And a file that doesn't say that is refused."""
-        folder = head(extra='[calibrator]\npath = "c.json"\n').write(
-            "c.json", {"family": "platt", "fitted_under": "0" * 64}
-        )
+        said = {"family": "platt", "fitted_under": "0" * 64}
+        folder = head(extra='[calibrator]\npath = "c.json"\n').write("c.json", {**said, "own_digest": own_digest(said)})
         calibrator = described(folder).meaning.score.calibrator
         assert (calibrator.family, calibrator.fitted_under) == ("platt", "0" * 64)
         for broken in ({"family": "platt"}, {"family": "platt", "fitted_under": "x" * 64}):
             with pytest.raises(Misconfigured, match=r"c\.json"):
-                described(folder.write("c.json", json.dumps(broken)))
+                described(folder.write("c.json", json.dumps({**broken, "own_digest": own_digest(broken)})))
 
 
 class TestHeadWeightsAlone:

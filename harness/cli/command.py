@@ -1,18 +1,14 @@
-"""Parse, call one verb, print, give its exit code."""
+"""The commands: parse, call one verb, print."""
 
 import json
-import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from harness.errors import HarnessError, Interrupted, Misconfigured, Stopped
+from harness.cli.stdout import print_json, reader_may_leave
+from harness.errors import Misconfigured
 from harness.identity import Json
 
 if TYPE_CHECKING:
@@ -30,9 +26,6 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on s
 StorePath = Annotated[str | None, typer.Option("--store", help="The store file; .harness/store.duckdb by default.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run ID, a unique prefix, or `latest`.")]
 SuiteName = Annotated[str, typer.Argument(metavar="SUITE", help="A suite's folder, or its name under ./suites.")]
-
-
-INTERRUPTED = Interrupted.exit_code
 
 
 class Form(StrEnum):
@@ -96,13 +89,13 @@ def demo(
 
     answers = verb(dir)
     if as_json:
-        _print_json({"runs": [answer.as_record() for answer in answers]})
+        print_json({"runs": [answer.as_record() for answer in answers]})
         return
     from harness.report.terminal import print_answer
     from harness.verb.demo import PAIRS, working_folder
 
     for answer, pair in zip(answers, PAIRS, strict=True):
-        with _reader_may_leave():
+        with reader_may_leave():
             typer.echo(f"\n{pair.told}\n")
             print_answer(answer)
     if (folder := working_folder(dir)) != ".":
@@ -126,11 +119,11 @@ def describe(
 
     found = verb(model, name=name, download=download)
     if as_json:
-        _print_json(found.as_record())
+        print_json(found.as_record())
         return
     from harness.report.terminal import print_manifest
 
-    with _reader_may_leave():
+    with reader_may_leave():
         print_manifest(found.manifest)
         typer.echo(f"{'wrote' if found.written else 'read'} {found.path}", err=True)
 
@@ -148,11 +141,11 @@ def admit(
 
     found = verb(release, download=download)
     if as_json:
-        _print_json(found.as_record())
+        print_json(found.as_record())
     else:
         from harness.report.terminal import print_checks
 
-        with _reader_may_leave():
+        with reader_may_leave():
             print_checks(found.as_record())
     raise typer.Exit(0 if found.ok else 4)
 
@@ -169,11 +162,11 @@ def diff(
 
     found = verb(parent, candidate, store=store)
     if as_json:
-        _print_json(found.as_record())
+        print_json(found.as_record())
         return
     from harness.report.terminal import print_difference
 
-    with _reader_may_leave():
+    with reader_may_leave():
         print_difference(found.as_record())
 
 
@@ -247,9 +240,9 @@ def explain(
 
     text = verb(run, rule=rule, case=case, store=store)
     if as_json:
-        _print_json({"text": text})
+        print_json({"text": text})
         return
-    with _reader_may_leave():
+    with reader_may_leave():
         typer.echo(text)
 
 
@@ -262,9 +255,9 @@ def verify(
 
     result = verb(bundle)
     if as_json:
-        _print_json(result.as_record())
+        print_json(result.as_record())
     else:
-        with _reader_may_leave():
+        with reader_may_leave():
             for finding in result.findings:
                 typer.echo(f"{finding.kind:8} {finding.path}   {finding.detail}")
             typer.echo(
@@ -285,7 +278,7 @@ def sql(
     from harness.verb.sql import sql as verb
 
     found = verb(text, store=store)
-    with _reader_may_leave():
+    with reader_may_leave():
         print_rows(found, "json" if as_json else format.value)
 
 
@@ -323,6 +316,11 @@ def calibrate(
     if threshold is not None and family is None:
         from harness.verb.threshold import threshold as choose
 
+        if of is not None:
+            raise Misconfigured(
+                "--of", found=f"--of {of.value} beside --threshold", expected="--of beside --family alone",
+                mend="Leave it out: what a threshold is of follows from the task.",
+            )  # fmt: skip
         chosen = choose(
             run, rule=threshold.value, false_positive=false_positive, false_negative=false_negative,
             label_costs=_label_costs(label_costs or []), capacity=capacity, coverage=coverage, risk=risk,
@@ -356,9 +354,9 @@ def _label_costs(written: list[str]) -> dict[str, tuple[float, float]]:
 
 def _print_fitted(record: dict[str, Json], name: str, path: str | None, as_json: bool) -> None:
     if as_json:
-        _print_json(record)
+        print_json(record)
         return
-    with _reader_may_leave():
+    with reader_may_leave():
         typer.echo(json.dumps(record[name], indent=2, ensure_ascii=False))
         if path is not None:
             typer.echo(f"wrote {path}", err=True)
@@ -377,9 +375,9 @@ def export(
 
     found = verb(run, format=format.value, to=to, store=store)
     if as_json:
-        _print_json(found.as_record())
+        print_json(found.as_record())
         return
-    with _reader_may_leave():
+    with reader_may_leave():
         for file in found.files:
             typer.echo(f"wrote  {file}")
 
@@ -401,9 +399,9 @@ def selftest(
 
     found = verb(run, trials=trials, drop=drop, seed=seed, store=store)
     if as_json:
-        _print_json(found.as_record())
+        print_json(found.as_record())
         return
-    with _reader_may_leave():
+    with reader_may_leave():
         typer.echo(found.text)
 
 
@@ -414,9 +412,9 @@ def runs(store: StorePath = None, as_json: AsJson = False) -> None:
 
     found = verb(store=store)
     if as_json:
-        _print_json({"runs": [entry.as_record() for entry in found]})
+        print_json({"runs": [entry.as_record() for entry in found]})
         return
-    with _reader_may_leave():
+    with reader_may_leave():
         for entry in found:
             against = f"against {entry.parent}" if entry.parent else "without a parent"
             typer.echo(f"{entry.run[:12]}  {entry.decision:10} {entry.suite}: {entry.candidate} {against}")
@@ -439,114 +437,30 @@ def cache(
 
     found = verb(prune=prune, limit=limit, clear=clear, store=store)
     if as_json:
-        _print_json({"entries": [entry.as_record() for entry in found]})
+        print_json({"entries": [entry.as_record() for entry in found]})
         return
     from harness.report.terminal import print_cache
 
-    with _reader_may_leave():
+    with reader_may_leave():
         print_cache([entry.as_record() for entry in found])
-
-
-def main() -> None:
-    """The console script. Every refusal is one message and an exit code; a user's mistake shows no traceback."""
-    as_json = "--json" in sys.argv[1:]
-    if sys.stdout is None:  # closed by the shell
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process lives
-    try:
-        code = app(standalone_mode=False) or 0
-        sys.exit(code if code != INTERRUPTED else _refuse(_interrupted(), as_json))
-    except HarnessError as refusal:
-        sys.exit(_refuse(refusal, as_json))
-    except (KeyboardInterrupt, typer.Abort):
-        sys.exit(_refuse(_interrupted(), as_json))
-    except Exception as fault:
-        if isinstance(fault, OSError) and fault.filename is not None:
-            sys.exit(_refuse(_unreachable(fault), as_json))
-        if message := getattr(fault, "format_message", None):  # what typer raises for a command line it can't parse
-            usage = Misconfigured(
-                "the command line", found=message().replace("Value error, ", ""),
-                expected="a command of harness with its own options",
-                mend="`harness --help` lists the commands, `harness COMMAND --help` the options.",
-            )  # fmt: skip
-            sys.exit(_refuse(usage, as_json))
-        if os.environ.get("HARNESS_TRACEBACK"):
-            raise
-        internal = HarnessError(
-            "harness itself", found=f"{type(fault).__name__}: {fault}", expected="no internal error",
-            mend="Please report it, with what HARNESS_TRACEBACK=1 prints.",
-        )  # fmt: skip
-        sys.exit(_refuse(internal, as_json))
-
-
-def _refuse(refusal: HarnessError, as_json: bool) -> int:
-    try:
-        if as_json:
-            _print_json({"error": refusal.as_record(), "exit_code": refusal.exit_code})
-        else:
-            typer.echo(str(refusal), err=True)
-    except OSError:
-        _give_up_stdout()  # a full disk behind stdout: the exit code is all that can still be said
-    return refusal.exit_code
-
-
-def _unreachable(fault: OSError) -> Stopped:
-    return Stopped(
-        os.fsdecode(fault.filename), found=fault.strerror or str(fault),
-        expected="a file or a folder that can be read and written",
-        mend="Mend the path or the permissions, or free some space; then give the same command again.",
-    )  # fmt: skip
-
-
-def _interrupted() -> Interrupted:
-    return Interrupted(
-        "the command", found="it was interrupted", expected="that it may finish",
-        mend="What is finished is kept; give the same command again.",
-    )  # fmt: skip
 
 
 def _answer(answer: "Answer", as_json: bool) -> None:
     if as_json:
-        _print_json(answer.as_record())
+        print_json(answer.as_record())
     else:
         from harness.report.terminal import print_answer
 
-        with _reader_may_leave():
+        with reader_may_leave():
             print_answer(answer)
     raise typer.Exit(answer.exit_code)
 
 
 def _suite(record: dict[str, Json], as_json: bool, word: str) -> None:
     if as_json:
-        _print_json(record)
+        print_json(record)
         return
     from harness.report.terminal import print_suite
 
-    with _reader_may_leave():
+    with reader_may_leave():
         print_suite(record, word)
-
-
-def _print_json(value: Json) -> None:
-    # ASCII escapes: what comes out is the same whatever the terminal's encoding.
-    with _reader_may_leave():
-        typer.echo(json.dumps(value, ensure_ascii=True, allow_nan=False))
-
-
-@contextmanager
-def _reader_may_leave() -> Iterator[None]:
-    """A reader such as `head` that closes the pipe changes no exit code."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _give_up_stdout()
-    except OSError as refusal:
-        _give_up_stdout()
-        raise Stopped(
-            "stdout", found=refusal.strerror or str(refusal), expected="an output that can be written",
-            mend="Write it elsewhere; the store has the result, and the same command gives it again.",
-        ) from refusal  # fmt: skip
-
-
-def _give_up_stdout() -> None:
-    """Nothing more can be written there; what is still buffered must not raise at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
