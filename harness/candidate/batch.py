@@ -112,6 +112,23 @@ def each(compute: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[
     )
 
 
+def in_portions(
+    compute: Callable[[Sequence[Item]], Sequence[Result]], items: Sequence[Item], sizes: Sequence[int], most: int
+) -> Tried[Result]:
+    """As `each`, of so many items at a time as are of at most `most` by their sizes together, or of a single one."""
+    results: dict[int, Result] = {}
+    reasons: dict[int, str] = {}
+    start, held = 0, 0
+    for row, size in enumerate([*sizes, most + 1]):
+        if row > start and held + size > most:
+            tried = each(compute, items[start:row])
+            results |= {start + position: result for position, result in tried.results.items()}
+            reasons |= {start + position: reason for position, reason in tried.reasons.items()}
+            start, held = row, 0
+        held += size
+    return Tried(results, reasons)
+
+
 def width_of(length: int, widest: int) -> int:
     """Columns of a padded text of so many tokens, where a batch may have at most `widest`."""
     rounded = max(NARROWEST, -(-length // MULTIPLE) * MULTIPLE)

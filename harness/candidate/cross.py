@@ -5,6 +5,7 @@ A document that is longer than a window is read in several, each behind the whol
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.candidate.batch import Share, Tokens, Windows, width_of
+from harness.candidate.cut import Kept, cut_pair, longest_first
 from harness.candidate.encoder import Encoded, encode
 from harness.candidate.open import hold, keys, loaded, positions, room_for_text
 from harness.candidate.side import Features, Keys, Piece, go_without_advice, padded, rendered_digest
@@ -58,7 +60,7 @@ class PairEncoder:
         self.max_length = tower.input.max_length if self.window is None else self.window.size
         self.core: Callable[[Features], Features] = model
         self.widest = positions(model[0].model.config)
-        self._cut, self._score, self._labels = tower.input.truncation, score, list(labels)
+        self._strategy, self._score, self._labels = tower.input.truncation, score, list(labels)
         self.width = int(model.num_labels)
 
     def encode(self, pairs: Sequence[Pair]) -> Encoded:
@@ -77,21 +79,16 @@ class PairEncoder:
         """Tokens of pairs with what each of the two texts keeps and loses: cut at `max_length`, or whole where the
         document is read in windows. A query that leaves no room for them makes this raise.
         """
-        whole = self._features(pairs)
-        found = [
-            Tokens(each.features, shares=tuple(Share(kept, 0) for kept in each.of_texts), windows=each.windows)
-            for each in whole
-        ]
-        long = [
-            row for row, each in enumerate(whole)
-            if each.windows is None and len(each.features["input_ids"]) > self.max_length
-        ]  # fmt: skip
-        if long:
-            cut = self._features([pairs[row] for row in long], truncation=self._cut, max_length=self.max_length)
-            for row, each in zip(long, cut, strict=True):
-                before = whole[row].of_texts
-                shares = tuple(Share(kept, all_ - kept) for kept, all_ in zip(each.of_texts, before, strict=True))
-                found[row] = Tokens(each.features, sum(share.lost for share in shares), shares=shares)
+        found = []
+        for row, whole in enumerate(self._features(pairs)):
+            cut = whole
+            if whole.windows is None and len(whole) > self.max_length:
+                cut = self._cut(whole, pairs[row])
+            both = zip(cut.of_texts, whole.of_texts, strict=True)
+            shares = tuple(Share(kept, every - kept) for kept, every in both)
+            found.append(
+                Tokens(cut.features, sum(share.lost for share in shares), shares=shares, windows=whole.windows)
+            )
         return found
 
     def column_count(self, tokens: Tokens) -> int:
@@ -157,6 +154,15 @@ class PairEncoder:
         column = 0 if self._score.label is None else self._labels.index(self._score.label)
         return np.where(finite, applied[:, column], np.nan)
 
+    def _cut(self, whole: "_Joined", pair: Pair) -> "_Joined":
+        """A pair that is longer than `max_length`, cut to it."""
+        if self._strategy != "longest_first":
+            return self._features([pair], truncation=self._strategy, max_length=self.max_length)[0]
+        special = len(whole) - sum(whole.of_texts)
+        kept = longest_first(*whole.of_texts, self.max_length - special)
+        features = cut_pair(whole.features, whole.texts, kept, self.tokenizer.truncation_side)
+        return _Joined(features, (), kept, None)
+
     def _features(self, pairs: Sequence[Pair], **options: Any) -> list["_Joined"]:
         first, second = [self.prompt + pair.query for pair in pairs], [pair.document for pair in pairs]
         found = self.tokenizer(
@@ -169,7 +175,7 @@ class PairEncoder:
             texts = found.sequence_ids(row)
             windows = None if offsets is None or options else self._windows(pair, texts, offsets[row])
             features = {key: found[key][row] for key in found}
-            joined.append(_Joined(features, (texts.count(0), texts.count(1)), windows))
+            joined.append(_Joined(features, texts, Kept(texts.count(0), texts.count(1)), windows))
         return joined
 
     def _windows(
@@ -182,12 +188,17 @@ class PairEncoder:
         return lay_out(self.window, own, np.array(offsets, dtype=np.int64).reshape(-1, 2), pair.document)
 
 
-class _Joined(NamedTuple):
-    """A pair's features, how many tokens each of the two texts has of them, and the windows of the document."""
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """A pair's features, which text each token is of, how many each of the two has, and the windows of the document."""
 
     features: dict[str, list[int]]
-    of_texts: tuple[int, int]
+    texts: Sequence[int | None]
+    of_texts: Kept
     windows: Windows | None
+
+    def __len__(self) -> int:
+        return len(self.features["input_ids"])
 
 
 def load_cross(release: Release) -> PairEncoder:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.candidate.batch import Tokens, Tried, batched, each
+from harness.candidate.batch import Tokens, Tried, batched, in_portions
 from harness.candidate.passes import Pass, Spent, shared_out, tell
 from harness.candidate.runtime import said, threads, wait_for_device
 from harness.candidate.side import Features, Keys, Piece, Side, SideEncoder
@@ -22,6 +22,8 @@ from harness.candidate.window import InWindows
 from harness.release.manifest import Window
 
 Text = TypeVar("Text", bound=Hashable)
+# Characters that are tokenised at a time: of what is cut away, each costs a hundred bytes until it is.
+CHARACTERS = 1 << 20
 Text_contra = TypeVar("Text_contra", bound=Hashable, contravariant=True)
 
 
@@ -170,10 +172,15 @@ def encode(encoders: Sequence[Reads[Text]], texts: Sequence[Text], kept: Pieces 
     for encoder in encoders:
         source = encoder.keys.source
         if source not in tokenised:
-            tokenised[source] = each(encoder.tokenise, list(once))
+            tokenised[source] = in_portions(encoder.tokenise, list(once), [_size(text) for text in once], CHARACTERS)
         readings.append(_Reading.of(encoder, tokenised[source]))
     answers = _answers(readings, kept)
     return [_encoded(reading, list(once), rows, answers) for reading in readings]
+
+
+def _size(text: object) -> int:
+    """Characters of a text, or of all that are read together."""
+    return len(text) if isinstance(text, str) else sum(map(_size, text)) if isinstance(text, tuple) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,12 +154,12 @@ def export_graph(source: Source, file: Path, quantised: Quantised | None) -> Non
                 dynamic_shapes=(tuple({0: batch, 1: width} for _ in source.inputs),), input_names=list(source.inputs),
                 output_names=[source.output],
             )  # fmt: skip
-        if program is None:
-            raise RuntimeError("the exporter gave nothing")
-        if quantised is None:
-            program.save(str(beside))
-        else:
-            _quantise(program.model_proto, beside)
+            if program is None:
+                raise RuntimeError("the exporter gave nothing")
+            if quantised is None:
+                program.save(str(beside))
+            else:
+                _quantise(program.model_proto, beside)
     except Exception as error:
         beside.unlink(missing_ok=True)
         raise Stopped(
@@ -171,16 +171,21 @@ def export_graph(source: Source, file: Path, quantised: Quantised | None) -> Non
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's advice on packages and names that nothing here needs."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    """Without the exporter's advice on packages and names that nothing here needs, and the quantiser's account of every
+    node, for which it turns on the whole process's log where it is imported.
+    """
+    root, logs = logging.getLogger(), [logging.getLogger(name) for name in ("torch.onnx", "onnxruntime.quantization")]
+    handlers, levels = list(root.handlers), [log.level for log in (root, *logs)]
+    for log in logs:
+        log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.setLevel(level)
+        root.handlers[:] = handlers
+        for log, level in zip((root, *logs), levels, strict=True):
+            log.setLevel(level)
 
 
 def _quantise(model: Any, file: Path) -> None:

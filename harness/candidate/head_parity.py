@@ -15,21 +15,24 @@ from harness.candidate.completeness import OF_HEADS
 from harness.candidate.head import open_head
 from harness.candidate.parity import TOLERANCE, Parity, measured, unprovable
 from harness.candidate.probe import relative_difference
-from harness.candidate.reference import refuse_tokenizer, refused, tensors_in
+from harness.candidate.reference import LAYER_NORM_EPSILON, refuse_tokenizer, refused, tensors_in
 from harness.errors import HarnessError, Stopped
-from harness.readout.pooling import first, last
+from harness.readout.pooling import first, last, mean
 from harness.readout.projection import Dense, LayerNorm, project
-from harness.release.describe.heads import groups_of
+from harness.release.describe.heads import DECODERS, groups_of
 from harness.release.describe.split import is_of, split
 from harness.release.folder import read_folder
 from harness.release.manifest import Manifest, Tower
 
-# Heads that read one row of a text, or of each choice.
+# Heads that read one row of a text, or of each choice, or the mean of its rows.
 OF_ONE_ROW = ("cls-head", "choice-head")
 CHOICES = 3
 # Architectures whose rows are what the model below the head gives last.
-PROVEN = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "albert", "mpnet")
-ROW = {"cls": first, "lasttoken": last}
+PROVEN = (
+    "bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra", "albert", "mpnet", "deberta-v2",
+    "modernbert", *DECODERS,
+)  # fmt: skip
+ROW = {"cls": first, "lasttoken": last, "mean": mean}
 
 
 def provable(manifest: Manifest) -> bool:
@@ -138,12 +141,18 @@ def _head(tower: Tower, folder: Path) -> Mapping[str, Mapping[str, NDArray[np.fl
 def _map(tower: Tower, at: int, head: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> Dense | LayerNorm:
     """One step with its weights, found in its group by their shape; of two alike, the one that stands at its place."""
     said = tower.readout.projections[at]
-    wanted = (said.width_out, said.width_in)
+    norm = said.kind == "layer-norm"
+    wanted = (said.width_out,) if norm else (said.width_out, said.width_in)
     for named in head.values():
         fitting = sorted(name for name, each in named.items() if name.endswith(".weight") and each.shape == wanted)
-        if said.kind in ("dense", "pooler") and fitting:
+        if fitting:
             name = fitting[min(at, len(fitting) - 1)]
             bias = named.get(f"{name.removesuffix('.weight')}.bias") if said.bias else None
+            if said.bias and bias is None:
+                raise refused(f"readout.projections, {name}", "no bias in its files", "a bias")
+            if norm:
+                # Another epsilon is no part of a manifest: where the model has one, its numbers tell.
+                return LayerNorm(named[name], bias, LAYER_NORM_EPSILON)
             return Dense(named[name], bias, said.activation)
     where = f"readout.projections, {said.kind} to {said.width_out}"
     raise refused(where, "no such weight in its files", f"a weight of shape {list(wanted)}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.identity import Json, digest
-from harness.lifecycle.compatibility import SAMPLE, NamespaceState, Reuse
+from harness.lifecycle.compatibility import SAMPLE, NamespaceState, Reuse, counterpart
 from harness.lifecycle.items import Items
 from harness.lifecycle.namespace import NODE_KIND
 from harness.lifecycle.permutation import Permutation
@@ -23,6 +23,7 @@ class Act(StrEnum):
     KEEP = "keep"
     DUAL_WRITE = "dual-write"
     ADD_ITEMS = "add-items"
+    BUILD = "build"
     RE_ENCODE = "re-encode"
     REBUILD_INDEX = "rebuild-index"
     PROVE_PARITY = "prove-parity"
@@ -123,6 +124,7 @@ def invalidation_plan(
             found += _replaced(state, states, parent, items.get(state.namespace.name), labels)
         if state.behind is not None:
             found.append(_on(state, Act.ADD_ITEMS, state.behind.reason, items=state.behind.items, of=state.behind.of))
+    found += _built(parent, candidate)
     found += _release(states, parent, candidate)
     succeeded = [each.namespace.name for each in states if each.state is Reuse.INVALID and each.new_key is not None]
     return Plan(
@@ -159,6 +161,8 @@ def _rank(action: Action, states: Sequence[NamespaceState]) -> tuple[int, int, s
     """By act, then from the source on, so that nothing is built of what is not there yet."""
     kinds = {state.namespace.name: _kind(state) for state in states}
     kind = kinds.get(action.namespace or "", Kind.DECISION)
+    if action.action is Act.BUILD:
+        kind = Kind.INDEX if (action.node or "").startswith(Kind.INDEX) else Kind.VECTOR
     return ACTS.index(action.action), ORDER.index(kind), action.namespace or ""
 
 
@@ -240,6 +244,19 @@ def _from(state: NamespaceState, states: Sequence[NamespaceState]) -> str:
         return "from the texts" if _kind(state) is not Kind.INDEX else "from the vectors"
     kept = other.state is Reuse.REUSABLE
     return f"from {'what is kept in' if kept else 'the successor of'} {other.namespace.name}"
+
+
+def _built(parent: SemanticTuple, candidate: SemanticTuple) -> Iterator[Action]:
+    """What the candidate keeps of documents and nothing of the parent's becomes, under the name of its node."""
+    become = {found.key for node in parent.graph.nodes if (found := counterpart(node, candidate.graph)) is not None}
+    become |= {node.key for node in parent.graph.nodes}
+    for node in candidate.graph.nodes:
+        if node.kind in (Kind.VECTOR, Kind.INDEX) and node.side != "query" and node.key not in become:
+            source = "texts" if node.kind is Kind.VECTOR else "vectors"
+            yield Action(
+                Act.BUILD, node.name, node.name, None, node.key, None, None, None,
+                f"new, for nothing of {parent.name} becomes it; from the {source} of all documents",
+            )  # fmt: skip
 
 
 def _release(states: Sequence[NamespaceState], parent: SemanticTuple, candidate: SemanticTuple) -> Iterator[Action]:

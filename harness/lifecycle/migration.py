@@ -94,6 +94,11 @@ def migration(
         ),
         postconditions=(
             *(f"{each.namespace} has a successor under {each.new_key}" for each in transformed),
+            *(
+                f"{action.namespace} stands under {action.new_key}"
+                for action in plan.actions
+                if action.action is Act.BUILD
+            ),
             *(f"{name} is proven by a parity run" for name in sorted(str(each) for each in demanded)),
             *(
                 f"{state.namespace.name} is as it was, and read by {candidate.name}"

@@ -14,6 +14,8 @@ from harness.release.manifest import Meaning
 UNSEEN = "input.padding_side"
 # Words whose rows are left out are found by their token IDs: by another vocabulary the same tokens are other words.
 SKIPPED, VOCABULARY = "rows.skipped", "input.tokenizer"
+# What becomes of a head's raw numbers once they are there: the names of labels, the activation, the class that ranks.
+BEHIND_NUMBERS = ("score.", "output.labels", "output.null", "output.transitions", "output.regression.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class ItemKeys:
 
 
 def item_keys(meaning: Meaning, side: str) -> ItemKeys:
-    """The keys of one side of a release. What has no vector node has the key of its rows and raw score for it."""
+    """The keys of one side of a release. What has no vector node has the key of its rows and its raw numbers for it."""
     found = graph(meaning)
     nodes = {name: found.find(f"{name}:{side}") for name in ("source", "contextual", "vector")}
     last = nodes["vector"] or found.find("raw score")
@@ -36,6 +38,8 @@ def item_keys(meaning: Meaning, side: str) -> ItemKeys:
     rows = {**_values(nodes["contextual"]), UNSEEN: source[UNSEEN]}
     # Where windows are joined as rows, what is read out is the whole text's.
     readout = {**_values(last), **_values(found.find(f"contextual:{side}:aggregated"))}
+    if nodes["vector"] is None:
+        readout = {name: value for name, value in readout.items() if not name.startswith(BEHIND_NUMBERS)}
     if last and any(field.name == SKIPPED and field.value for field in last.fields):
         readout |= {name: value for name, value in source.items() if name.startswith(VOCABULARY)}
     return ItemKeys(

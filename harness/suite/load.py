@@ -103,7 +103,7 @@ def file_digests(folder: Path, files: DataFiles | ExampleFiles) -> dict[str, str
         except FileNotFoundError:
             raise NotFound(
                 str(path), found="no such file", expected="a data file of the suite",
-                mend="Put it there, or correct `source` in suite.toml.",
+                mend="Put it there, or correct what names it in suite.toml.",
             ) from None  # fmt: skip
         except OSError as error:
             refuse(path, error.strerror or str(error), "a file that can be read", "Check `source` in suite.toml.")

@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from harness.errors import HarnessError
-from harness.lifecycle.compatibility import NamespaceState
 from harness.lifecycle.invalidation import Act, made_from
 from harness.output.answer import Answer
 from harness.output.duration import Encoding, Pace
 from harness.release.field import Kind, sides_of
-from harness.release.graph import Graph
+from harness.release.graph import Node
 from harness.release.open import Release
 from harness.report.duration import Durations, Timed
 from harness.store import duration as stored
@@ -73,27 +72,34 @@ def _encodings(prepared: Prepared, candidate: Release) -> Iterator[Encoding]:
     states = {state.namespace.name: state for state in prepared.states}
     graph = as_tuple(candidate).graph
     for position, action in enumerate(prepared.plan.actions, start=1):
+        if action.action is Act.BUILD and (node := graph.find(action.node or "")) is not None:
+            if node.kind is Kind.VECTOR:
+                key, side = _pass(candidate, node, node.side)
+                yield Encoding(
+                    position, str(action.action), node.name, None, key, side, action.items, action.of, action.tokens
+                )
+            continue
         state = states.get(action.namespace or "")
         if state is None or action.action not in ENCODES or state.namespace.kind not in OF_TEXTS:
             continue
         of_rows = None if action.action is Act.PROVE_PARITY else made_from(state, prepared.states)
         above = of_rows.namespace.name if of_rows is not None and of_rows.namespace.kind in OF_TEXTS else None
-        key, side = (None, None) if above else _pass(candidate, graph, state)
+        node = graph.holding(state.new_key) if state.new_key else None
+        key, side = (None, None) if above else _pass(candidate, node, state.namespace.side)
         yield Encoding(
             position, str(action.action), state.namespace.name, above, key, side, action.items, action.of,
             action.tokens,
         )  # fmt: skip
 
 
-def _pass(candidate: Release, graph: Graph, state: NamespaceState) -> tuple[str | None, str | None]:
-    """The pass that makes a namespace's successor: of the candidate, or of the member whose node it is."""
-    node = graph.holding(state.new_key) if state.new_key else None
+def _pass(candidate: Release, node: Node | None, side: str | None) -> tuple[str | None, str | None]:
+    """The pass that makes what a node of the candidate keeps: its own, or that of the member whose node it is."""
     if node is None or node.kind not in (Kind.CONTEXTUAL, Kind.VECTOR):
         return None, None
     release = candidate
     for name in node.name.partition(":")[2].split("/"):
         release = release.members[name] if release.is_composed and name in release.members else release
-    side = state.namespace.side or node.side
+    side = side or node.side
     if release.is_composed or release.recorded is not None or release.cannot_run or side is None:
         return None, side
     from harness.candidate.open import pass_key

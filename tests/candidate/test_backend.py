@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -193,6 +195,20 @@ class TestEightBits:
         whole, plain = (each.encode(texts(20), "query").vectors for each in (encoder, loaded(mine)))
         assert 1e-4 < np.abs(whole - plain).max() < 0.2
         assert encoder.encode(texts(20)[:1], "query").vectors.tobytes() == whole[:1].tobytes()
+
+    def test_are_made_without_a_word_of_the_quantisers(self, release, tiny):
+        """Where it is imported it turns the whole process's log on, and has a line for every node."""
+        require("onnx")
+        mine = release(json.dumps(f"path:{tiny}")[1:-1], 'quantised = "int8"\n[runtime]\nbackend = "onnx"\n')
+        code = (
+            "import logging\nfrom harness.cli import main\ntry:\n    main()\n"
+            "finally:\n    print(logging.getLogger().handlers, logging.getLogger().level)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, "admit", str(mine.folder)], capture_output=True, text=True, cwd=mine.folder
+        )
+        assert "RECONCILED" in done.stdout and done.stderr == ""
+        assert done.stdout.splitlines()[-1] == "[] 30"
 
     def test_need_the_backend_that_has_them(self, release, tiny):
         with pytest.raises(Misconfigured, match="quantised"):

@@ -18,6 +18,50 @@ def pooled(encoder, mode, more=""):
     return encoder(f'{more}[override.readout]\npooling = "{mode}"\n').sides["document"]
 
 
+class TestTokenising:
+    """What is cut away of a long text is held in memory until it is, so not of all texts at once."""
+
+    @pytest.fixture
+    def asked(self, encoder, monkeypatch):
+        side, seen = encoder("").sides["document"], []
+        whole = side.tokenise
+
+        def tokenise(texts):
+            seen.append(sum(map(len, texts)))
+            return whole(texts)
+
+        monkeypatch.setattr(side, "tokenise", tokenise)
+        return side, seen
+
+    def test_no_more_characters_at_a_time_than_stated(self, asked, monkeypatch):
+        """A longer text stands alone; whatever the portions, what comes out is the same, to the bit."""
+        side, seen = asked
+        given = [*texts(12), "wing " * 300, *texts(3), ""]
+        whole = encode([side], given)[0]
+        assert len(seen) == 1
+        longest = len("wing " * 300)
+        monkeypatch.setattr("harness.candidate.encoder.CHARACTERS", longest)
+        seen.clear()
+        apart = encode([side], given)[0]
+        assert len(seen) > 1 and max(seen) <= longest and sum(seen) == sum(map(len, set(given)))
+        assert apart.vectors.tobytes() == whole.vectors.tobytes() and apart.items == whole.items
+        assert apart.tokens_lost.tolist() == whole.tokens_lost.tolist()
+
+    def test_one_that_cannot_be_tokenised_fails_alone_in_its_portion(self, asked, monkeypatch):
+        side, _ = asked
+        whole = side.tokenise
+
+        def tokenise(some):
+            if "spoiled" in some:
+                raise ValueError("no")
+            return whole(some)
+
+        monkeypatch.setattr(side, "tokenise", tokenise)
+        monkeypatch.setattr("harness.candidate.encoder.CHARACTERS", 20)
+        given = ["the wing", "heat flow", "spoiled", "shock"]
+        assert list(encode([side], given)[0].failed) == [2]
+
+
 class TestOneForwardPass:
     def test_two_readouts_are_those_of_each_alone(self, encoder):
         """Every pair of poolings, to the bit; a readout writes into its rows, and the other must not see it."""

@@ -57,6 +57,23 @@ class TestWhatIsDone:
         assert only(found, Act.RE_ENCODE, "documents").reason.endswith("from what is kept in document rows")
         assert only(found, Act.REBUILD_INDEX, "index").reason.endswith("from the successor of documents")
 
+    def test_what_nothing_of_the_parents_becomes_is_built(self) -> None:
+        """From recorded outputs to an encoder: the documents' vectors, then their index; queries keep
+        nothing. The other way round there is nothing to build.
+        """
+        found = plan(meaning("recorded"), meaning("tied"), ())
+        built = [(each.namespace, each.new_key) for each in found.actions if each.action is Act.BUILD]
+        graph = whole(meaning("tied")).graph
+        names = ("vector:document", "index:document")
+        assert built == [(name, node.key) for name in names if (node := graph.find(name))] and len(built) == 2
+        back = plan(meaning("tied"), meaning("recorded"), ())
+        assert Act.BUILD not in {each.action for each in back.actions}
+
+    def test_what_has_a_counterpart_is_not(self) -> None:
+        """Other weights re-encode what is there."""
+        found = plan(TIED, changed(TIED, towers__both__artifact__backbone=sha("other")))
+        assert Act.BUILD not in {each.action for each in found.actions}
+
     def test_a_query_prompt(self) -> None:
         """Documents and their index are kept, and nothing arrives for queries meanwhile."""
         prompts = {"query": "q: ", "document": ""}

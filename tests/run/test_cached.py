@@ -260,6 +260,25 @@ def test_pairs_come_back_as_they_were(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.values.tobytes() == first.values.tobytes() and again.failed == {}
 
 
+def test_what_becomes_of_a_pairs_numbers_costs_no_pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another class that ranks, another activation: the raw numbers that are kept are the same, the scores are not."""
+    folder, pairs = save_cross(tmp_path, labels=("no", "yes")), [Pair("lift", text) for text in TEXTS]
+
+    def opened(label: str):
+        more = f'[model]\nsource = "path:{folder}"\n[score]\nlabel = "{label}"\n'
+        return load_cross(open_release(write_release(tmp_path / f"release-{label}", more, "cross")))
+
+    first = opened("no")
+    values = encode([first], pairs, Cache(tmp_path / "cache"))[0].values
+    settings = folder / "config_sentence_transformers.json"
+    rewrite(settings, lambda read: read.update(activation_fn="torch.nn.modules.activation.Sigmoid"))
+    second = opened("yes")
+    monkeypatch.setattr(second, "rows", lambda *_: pytest.fail("computed again"))
+    again = encode([second], pairs, Cache(tmp_path / "cache"))[0].values
+    assert again.tobytes() == values.tobytes()
+    assert not np.allclose(first.scores(values, 1e-6), second.scores(again, 1e-6))
+
+
 def test_the_same_tokens_are_other_rows_where_a_word_that_is_left_out_has_another_number(tmp_path: Path) -> None:
     """Comma and `a` change places: what was kept of `wing a` is not what `wing ,` has without its comma."""
     model = save_late(tmp_path / "saved")

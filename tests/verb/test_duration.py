@@ -119,6 +119,14 @@ class TestRun:
         assert "(1) |" in line
 
     @pytest.mark.usefixtures("plain_page")
+    def test_what_a_candidate_keeps_anew_is_encoded_too(self, here: Path) -> None:
+        """From an encoder to a fusion of it with another: that one's vectors are nobody's successors."""
+        made = "[fusion]\nweights = { short = 1.0, bi = 1.0 }\nscales = { short = 'none', bi = 'none' }\n"
+        Project(here, {}).release("more", f'interaction = "fusion"\n{made}')
+        told = time_of(harness.run("s", candidate="more", parent="short").run)
+        assert "| build | `vector:bi/document`" in told and "encodes nothing" not in told
+
+    @pytest.mark.usefixtures("plain_page")
     def test_without_a_parent_there_is_nothing_to_plan(self, here: Path) -> None:
         toml = here / "suites/s/suite.toml"
         toml.write_text(

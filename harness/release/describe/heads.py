@@ -56,7 +56,9 @@ POOLED = Head((Step("pooler", "pooler", "tanh"), LAST), "cls")
 IN_ONE = Head((_dense("classifier", "tanh"), LAST), "cls")
 CONTEXT = Head((Step("pooler", "pooler", "#pooler_hidden_act"), LAST), "cls")
 DISTIL = Head((_dense("pre_classifier", "relu"), LAST), "cls")
-MODERN = (_dense("head", "#classifier_activation", "#classifier_bias"), Step("layer-norm", "head"), LAST)
+MODERN = (
+    _dense("head", "#classifier_activation", "#classifier_bias"), Step("layer-norm", "head", bias="#norm_bias"), LAST,
+)  # fmt: skip
 EVERY_ROW = Head((LAST,))
 SPAN = Head((_dense("qa_outputs"),))
 BERTS = ("bert", "albert", "roberta", "xlm-roberta", "camembert", "mpnet", "distilbert", "electra", "deberta-v2")
