@@ -108,7 +108,7 @@ def change_one_weight(file, entry):
     from onnx import numpy_helper
 
     model = onnx.load(str(file))
-    table = max(model.graph.initializer, key=lambda each: each.dims[0] if len(each.dims) == 2 else 0)
+    [table] = [each for each in model.graph.initializer if each.name.endswith("word_embeddings.weight")]
     weights = numpy_helper.to_array(table).copy()
     weights[entry, 0] += 1
     table.CopyFrom(numpy_helper.from_array(weights, table.name))
