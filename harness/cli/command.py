@@ -306,7 +306,9 @@ def calibrate(
     capacity: Annotated[float | None, typer.Option(help="capacity: the share of cases that can be taken.")] = None,
     coverage: Annotated[float | None, typer.Option(help="coverage: the share that is answered at least.")] = None,
     risk: Annotated[float | None, typer.Option(help="risk: the share of answers that may be wrong.")] = None,
-    ground: Annotated[GroundName, typer.Option(help="coverage, risk: how sure is measured.")] = GroundName.confidence,
+    ground: Annotated[
+        GroundName | None, typer.Option(help="coverage, risk: how sure is measured (confidence unless said).")
+    ] = None,
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
@@ -323,8 +325,8 @@ def calibrate(
             )  # fmt: skip
         chosen = choose(
             run, rule=threshold.value, false_positive=false_positive, false_negative=false_negative,
-            label_costs=_label_costs(label_costs or []), capacity=capacity, coverage=coverage, risk=risk,
-            ground=ground.value, side=side.value, save=save, store=store,
+            label_costs=_label_costs(label_costs or []) or None, capacity=capacity, coverage=coverage, risk=risk,
+            ground=None if ground is None else ground.value, side=side.value, save=save, store=store,
         )  # fmt: skip
         _print_fitted(chosen.as_record(), "threshold", chosen.path, as_json)
         return

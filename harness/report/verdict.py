@@ -85,7 +85,6 @@ def why(answer: Answer, name: Naming) -> str:
     """The decision in plain words, with numbers. `name` puts a text of the user's into the form at hand."""
     total = len(answer.decision.rules)
     found = deciding(answer)
-    waived = sum(rule.outcome is Outcome.WAIVED for rule in answer.decision.rules)
     named = "; ".join(_found(rule, name) for rule in found[:NAMED])
     others = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
     match answer.decision.outcome:
@@ -97,11 +96,8 @@ def why(answer: Answer, name: Naming) -> str:
             )
         case Outcome.UNDECIDED:
             said = "No rule failed, yet the run can't be decided; the remarks say why."
-        case _ if waived:
-            held = f"{total - waived} of {number.plural(total, 'rule')} hold, {waived} failed and waived"
-            said = f"{held}{_held(answer, name)}."
         case _:
-            said = f"All {number.plural(total, 'rule')} hold{_held(answer, name)}."
+            said = f"{_holding(answer)}{_held(answer, name)}."
     if answer.decision.exploratory:
         said += " Exploratory: the rules changed after these outcomes were read, so nothing is bundled."
     return said
@@ -154,6 +150,18 @@ def _of_predictions(answer: Answer, run: str) -> list[tuple[str, str]]:
         ask = f"SELECT side, gold, prediction, cases FROM confusions WHERE run LIKE '{run}%' LIMIT 20"
         found.append((f"harness sql {_word(ask)}", "what was given for what, and how often"))
     return found
+
+
+def _holding(answer: Answer) -> str:
+    """Of how many rules that were not in the way of a PASS it can be said that they hold."""
+    outcomes = [rule.outcome for rule in answer.decision.rules]
+    waived, unsettled = outcomes.count(Outcome.WAIVED), outcomes.count(Outcome.UNDECIDED)
+    every = number.plural(len(outcomes), "rule")
+    if not waived and not unsettled:
+        return f"All {every} hold"
+    told = f"{len(outcomes) - waived - unsettled} of {every} hold"
+    told += f", {waived} failed and waived" if waived else ""
+    return told + (f", {unsettled} undecided and not critical" if unsettled else "")
 
 
 def _held(answer: Answer, name: Naming) -> str:

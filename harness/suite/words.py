@@ -27,7 +27,9 @@ def words(text: str) -> tuple[str, ...]:
     if text.isascii():
         folded = text.lower()
     else:
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+        # First of all, for an accent or an apostrophe counts by what stands beside it.
+        seen = text.translate(_SEEN)
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold())
     return tuple(_APOSTROPHES.sub("", folded).translate(_TABLE).split())
 
 
@@ -42,10 +44,25 @@ class _Table(dict[int, str | None]):
 _TABLE = _Table()
 
 
+class _Seen(dict[int, str | None]):
+    """A character itself, or nothing of one that is invisible, looked up once each."""
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = found = None if _invisible(chr(code), code) else chr(code)
+        return found
+
+
+_SEEN = _Seen()
+
+
+def _invisible(character: str, code: int) -> bool:
+    return unicodedata.category(character) == "Cf" or any(low <= code <= high for low, high in _INVISIBLE)
+
+
 def _kept(character: str, code: int) -> str | None:
-    category = unicodedata.category(character)
-    if category == "Cf" or any(low <= code <= high for low, high in _INVISIBLE):
+    if _invisible(character, code):
         return None
+    category = unicodedata.category(character)
     if category[0] in "PZC" or character in _MARKS:
         return " "
     if category[0] in "LN" and any(low <= code <= high for low, high in _ALONE):

@@ -34,7 +34,17 @@ from harness.verb.calibrate import Fitting, aggregation_of, cases_to_fit_on
 from harness.verb.place import Place, find_place, require_folder, shown
 from harness.verb.plan import as_tuple
 from harness.verb.threshold_ranking import of_rankings, stated_by
-from harness.verb.threshold_rule import OF_LABELS, OF_RANKINGS, Asked, Chosen, costs_of, needed, told
+from harness.verb.threshold_rule import (
+    OF_LABELS,
+    OF_RANKINGS,
+    Asked,
+    Chosen,
+    costs_of,
+    needed,
+    require_labels,
+    require_read,
+    told,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +69,7 @@ def threshold(
     capacity: float | None = None,
     coverage: float | None = None,
     risk: float | None = None,
-    ground: Literal["confidence", "margin", "entropy"] = "confidence",
+    ground: Literal["confidence", "margin", "entropy"] | None = None,
     side: Literal["candidate", "parent"] = "candidate",
     save: str | Path | None = None,
     store: str | None = None,
@@ -68,9 +78,10 @@ def threshold(
 
     `costs`: the probability false_positive / (false_positive + false_negative), of a label by its own costs where there
     are such. `capacity`: the lowest score that lets at most that share pass, by label. `f1`: the best F1, by label.
-    `coverage`, `risk`: below which confidence, margin or entropy nothing is said, so that at least that share is
-    answered, or the answered are wrong no more often. Of rankings behind a calibrator of answerability: below which
-    probability nothing is said, by `coverage`, `risk`, or `costs` (of answering what nothing answers, of silence).
+    `coverage`, `risk`: below which confidence (or `ground`: margin, entropy) nothing is said, so that at least that
+    share is answered, or the answered are wrong no more often. Of rankings behind a calibrator of answerability: below
+    which probability nothing is said, by `coverage`, `risk`, or `costs` (of answering what nothing answers, of
+    silence). What the rule does not read is refused.
     Raises NotFound for a run or a folder that isn't there, Misconfigured for a task or a rule that allow no threshold.
     """
     asked = Asked(false_positive, false_negative, label_costs, capacity, coverage, risk, ground)
@@ -80,6 +91,7 @@ def threshold(
         require_folder(path)
     fitting = cases_to_fit_on(place, run, side, _about(place, run))
     _require_rule(fitting, rule)
+    require_read(rule, asked, ranked=fitting.lock.definition.task in RANKED)
     kind, chosen = _chosen(place, run, side, fitting, rule, asked)
     record = ThresholdRecord(
         rule=rule,
@@ -193,12 +205,7 @@ def _of_labels(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> Ch
         at = each.labels.index(max(each.labels))
         values = each.own[:, at] if found.type == "probability" else each.own[:, at] - each.own[:, 1 - at]
         each = _Labels((each.labels[at],), values[:, None], each.gold[:, [at]])
-    strange = sorted(set(asked.label_costs or {}) - set(each.labels))
-    if strange:
-        raise Misconfigured(
-            "--label-costs", found=f"costs of {', '.join(strange)}", expected=f"one of {', '.join(each.labels)}",
-            mend="Name a label as the data spell it.",
-        )  # fmt: skip
+    require_labels(asked, each.labels)
     limits = _limits(each, rule, asked, found.type)
     given = each.own >= limits
     right = given & (each.gold == 1)
@@ -238,7 +245,8 @@ def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> C
     else:
         sure = set_sureness(found.chances)
         loss = ((found.own >= _declared(fitting, found)) != (found.gold == 1)).any(axis=1).astype(np.float64)
-    values = sure[asked.ground]
+    ground = asked.ground or "confidence"
+    values = sure[ground]
     if rule == "coverage":
         reached = abstain_for_coverage(values, loss, needed("coverage", asked.coverage))
     else:
@@ -246,7 +254,7 @@ def _abstention(fitting: Fitting, found: _Scores, rule: Rule, asked: Asked) -> C
     return Chosen(
         told(rule, asked),
         {"coverage": reached.coverage, "risk": reached.risk},
-        ground=asked.ground,
+        ground=ground,
         below=reached.below,
     )
 

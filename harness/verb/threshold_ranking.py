@@ -13,7 +13,10 @@ from harness.verb.calibrate import Fitting
 from harness.verb.measure import measured
 from harness.verb.place import Place
 from harness.verb.task.rankings import GROUND
-from harness.verb.threshold_rule import Asked, Chosen, costs_of, needed, told
+from harness.verb.threshold_rule import Asked, Chosen, costs_of, needed, require_labels, told
+
+LABEL = "answerable"
+"""What a question is that the corpus answers."""
 
 
 def stated_by(place: Place, run: str, side: Literal["candidate", "parent"], fitting: Fitting) -> Stated:
@@ -34,7 +37,8 @@ def of_rankings(stated: Stated, rule: Rule, asked: Asked) -> Chosen:
     """Below which probability of an answer nothing is said."""
     loss = stated.loss
     if rule == "costs":
-        below = cost_threshold(*costs_of("answerable", asked))
+        require_labels(asked, (LABEL,))
+        below = cost_threshold(*costs_of(LABEL, asked))
         given = stated.chance >= below
         reached = Abstention(below, float(given.mean()), float(loss[given].mean()) if given.any() else 0.0)
     elif rule == "coverage":

@@ -1,7 +1,7 @@
 """What a rule that chooses a threshold is told, and what it gives."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from harness.errors import Misconfigured
@@ -21,7 +21,7 @@ class Asked:
     capacity: float | None
     coverage: float | None
     risk: float | None
-    ground: Literal["confidence", "margin", "entropy"]
+    ground: Literal["confidence", "margin", "entropy"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,31 @@ class Chosen:
     labels: tuple[str, ...] = ()
     ground: Ground | None = None
     below: float | None = None
+
+
+# What each rule hangs on, beside its ground.
+READ: dict[Rule, tuple[str, ...]] = {
+    "costs": ("false_positive", "false_negative", "label_costs"),
+    "capacity": ("capacity",),
+    "f1": (),
+    "coverage": ("coverage",),
+    "risk": ("risk",),
+}
+
+
+def require_read(rule: Rule, asked: Asked, *, ranked: bool) -> None:
+    """Raises Misconfigured for what was said and the rule would not read."""
+    read = {*READ[rule], *(("ground",) if rule in ("coverage", "risk") and not ranked else ())}
+    said = {each.name: getattr(asked, each.name) for each in fields(asked)}
+    for name, value in said.items():
+        if value is not None and name not in read:
+            option = name.replace("_", "-")
+            why = f"the rule {rule} of a suite in which documents are ranked" if ranked else f"the rule {rule}"
+            options = ", ".join(f"--{each.replace('_', '-')}" for each in said if each in read)
+            raise Misconfigured(
+                f"--{option}", found=f"an option that {why} does not read", expected=options or "none of its own",
+                mend=f"Leave --{option} out, or name the rule that is meant.",
+            )  # fmt: skip
 
 
 def told(rule: Rule, asked: Asked) -> dict[str, float | dict[str, list[float]]]:
@@ -49,6 +74,16 @@ def told(rule: Rule, asked: Asked) -> dict[str, float | dict[str, list[float]]]:
     return found
 
 
+def require_labels(asked: Asked, labels: Sequence[str]) -> None:
+    """Raises Misconfigured for costs of what is no label."""
+    strange = sorted(set(asked.label_costs or {}) - set(labels))
+    if strange:
+        raise Misconfigured(
+            "--label-costs", found=f"costs of {', '.join(strange)}", expected=f"one of {', '.join(labels)}",
+            mend="Name a label as the data spell it.",
+        )  # fmt: skip
+
+
 def costs_of(label: str, asked: Asked) -> tuple[float, float]:
     """Of a false alarm and a miss, the label's own where it has some."""
     own = (asked.label_costs or {}).get(label)
@@ -62,6 +97,6 @@ def needed(name: str, value: float | None) -> float:
             f"--{name.replace('_', '-')}",
             found="nothing",
             expected="a number that the rule hangs on",
-            mend=f"Give --{name}.",
+            mend=f"Give --{name.replace('_', '-')}.",
         )
     return value

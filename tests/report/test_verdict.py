@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from harness.output.answer import DeltaSummary
+from harness.output.decision import Outcome
 from harness.report.markdown import markdown
 from harness.report.page import html
-from harness.report.verdict import clear, direction
+from harness.report.verdict import clear, direction, why
 
 
 class TestOfARightValue:
@@ -43,3 +44,27 @@ class TestOfARightValue:
         turned = replace(content, answer=replace(content.answer, targets={name: 1.0}))
         assert "nearer to 1 is better" in html(turned) and "nearer to 1 is better" in markdown(turned)
         assert "nearer to 1" not in html(content)
+
+
+class TestWhatHolds:
+    """Of a PASS it is said that all rules hold only where they do."""
+
+    @pytest.mark.parametrize(
+        ("outcomes", "said"),
+        [
+            ((), "All 19 rules hold: "),
+            ((Outcome.UNDECIDED,), "18 of 19 rules hold, 1 undecided and not critical: "),
+            ((Outcome.WAIVED,), "18 of 19 rules hold, 1 failed and waived: "),
+            (
+                (Outcome.WAIVED, Outcome.UNDECIDED, Outcome.UNDECIDED),
+                "16 of 19 rules hold, 1 failed and waived, 2 undecided and not critical: ",
+            ),
+        ],
+    )
+    def test_of_a_pass(self, contents, outcomes, said):
+        answer = contents.passing().answer
+        rules = list(answer.decision.rules)
+        for at, outcome in enumerate(outcomes, start=1):
+            rules[-at] = replace(rules[-at], outcome=outcome, critical=False)
+        turned = replace(answer, decision=replace(answer.decision, rules=tuple(rules)))
+        assert why(turned, str).startswith(said)

@@ -24,6 +24,20 @@ class TestWords:
         """Case, blanks, punctuation, markup, full width, soft hyphens and invisible characters."""
         assert words(other) == ("how", "do", "i", "reset", "my", "password")
 
+    @pytest.mark.parametrize(
+        ("plain", "hidden"),
+        [
+            ("don't", "don\u200b't"),
+            ("don't", "don'\u2060t"),
+            ("café", "cafe\u200d\u0301"),
+            ("가", "\u1100\u034f\u1161"),
+        ],
+    )
+    def test_nor_do_invisible_characters_part_an_accent_or_an_apostrophe_from_its_letter(
+        self, plain: str, hidden: str
+    ) -> None:
+        assert words(hidden) == words(plain)
+
     def test_unicode_forms_are_one(self) -> None:
         """Composed and decomposed, ligatures, German ß, and apostrophes of either kind."""
         assert words("Café") == words("Cafe\u0301") == ("café",)

@@ -225,6 +225,12 @@ class TestRankings:
         assert harness.threshold("latest", rule="costs", false_positive=3, false_negative=1).threshold.below == 0.75
         with pytest.raises(Misconfigured, match="costs, coverage or risk"):
             harness.threshold("latest", rule="f1")
+        with pytest.raises(Misconfigured, match="--ground: an option that the rule coverage of a suite in which"):
+            harness.threshold("latest", rule="coverage", coverage=0.5, ground="margin")
+        with pytest.raises(Misconfigured, match=r"costs of answered\. Expected: one of answerable"):
+            harness.threshold(
+                "latest", rule="costs", false_positive=3, false_negative=1, label_costs={"answered": (1, 2)}
+            )
         release(ranked, "fitted", RANKED, CALIBRATED + '[decision]\npath = "../t.json"\n')
         found = harness.run("s", candidate="fitted", parent="raw")
         assert not found.decision.exploratory

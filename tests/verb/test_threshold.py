@@ -157,6 +157,23 @@ class TestAbstention:
         assert wrong[margin >= record["below"] - 1e-12].mean() <= 0.1
         assert record["reached"]["risk"] == pytest.approx(wrong[margin >= record["below"] - 1e-12].mean())
 
+    @pytest.mark.parametrize(
+        ("more", "words"),
+        [
+            (
+                {"rule": "coverage", "coverage": 0.6, "risk": 0.1},
+                "--risk: an option that the rule coverage does not read",
+            ),
+            ({"rule": "f1", "ground": "margin"}, "--ground: an option that the rule f1 does not read"),
+            ({"rule": "costs", "false_positive": 1}, "Give --false-negative"),
+        ],
+    )
+    def test_an_option_that_is_not_read_is_refused_and_one_that_lacks_is_named(
+        self, two: Bench, more: dict[str, Any], words: str
+    ) -> None:
+        with pytest.raises(Misconfigured, match=words):
+            harness.threshold("latest", **more)
+
     def test_accuracy_of_the_answered_never_stands_without_coverage(self, sets: Bench) -> None:
         """Though the suite did not name it."""
         found = harness.run("s", candidate="raw", parent="none")
