@@ -168,7 +168,8 @@ def _found(rule: RuleResult, name: Naming) -> str:
     if not is_guard(rule):
         subject = f"{name(rule.id)}, {subject},"
     if rule.kind == "invariant":
-        return f"{subject} is {figure(rule, rule.value)}"
+        bound = "" if rule.margin is None else f" (bound {figure(rule, rule.margin)})"
+        return f"{subject} is {figure(rule, rule.value)}{bound}"
     if rule.value is None:
         return f"{subject} has no value"
     bound = number.interval(rule.low, rule.high, of_delta=rule.delta is not None)

@@ -106,7 +106,8 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
             _row(f"abstaining above {limit:.6g}", "answerable", under.answerable),
             _row(f"abstaining above {limit:.6g}", "unanswerable", under.unanswerable),
         ]
-        note += f" {under.n_undecided} answers lack a score beside the threshold."
+        if under.n_undecided:
+            note += f" {under.n_undecided} of the answers lack a score beside the threshold."
     columns = ("answers", "questions", "cases", "abstained", "exact match", "F1")
     yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
     if any(each is not None for each in asked.said.read):
