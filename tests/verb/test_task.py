@@ -292,13 +292,6 @@ class TestMultilabel:
             "average_precision_macro": sk.average_precision_score(gold, logits, average="macro"),
         }, abs=1e-9)  # fmt: skip
 
-    def test_a_threshold_that_is_no_probability_is_named_as_it_was_written(self, bench: Bench) -> None:
-        """As one of logits is, once a calibrator makes probabilities of them."""
-        bench.suite("multilabel", [{"id": "c0", "text": "t", "labels": ["A"]}], ["f1_micro"])
-        bench.release("a", "probabilities", "probability", {"c0": {"A": 0.9, "B": 0.1}}, "[score]\nthreshold = 1.5\n")
-        with pytest.raises(Misconfigured, match=r"\[score\] threshold: 1\.5\. Expected: probabilities"):
-            harness.run("s", candidate="a", parent="none")
-
     def test_a_set_that_cannot_be_read_is_not_shown_as_an_empty_one(self, bench: Bench) -> None:
         """Nor one of a case that has no gold."""
         cases = [{"id": f"c{i}", "text": "t", "labels": None if i == 1 else ["A"]} for i in range(4)]

@@ -126,10 +126,10 @@ def _limits(asked: Asked) -> float | Mapping[str, float]:
     given = np.array(cast(list[float], said if isinstance(said, list) else [said]), dtype=np.float64)
     limits = separate(given[None], _kind(asked)).probabilities[0].tolist()
     if not np.isfinite(limits).all():
-        behind = "behind a calibrator a score is one" if asked.calibrator else "the release's scores are such"
         raise Misconfigured(
-            "[score] threshold", found=", ".join(f"{each:g}" for each in given), expected=f"probabilities: {behind}",
-            mend="Give thresholds from 0 to 1, or choose them by `harness calibrate RUN --threshold RULE`.",
+            "[score] threshold", found=", ".join(f"{each:g}" for each in given),
+            expected="probabilities, which scores behind a calibrator are",
+            mend="Give thresholds from 0 to 1, or choose them with `harness calibrate RUN --threshold RULE`.",
         )  # fmt: skip
     if not isinstance(said, list):
         return float(limits[0])
