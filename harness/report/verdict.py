@@ -103,7 +103,7 @@ def why(answer: Answer, name: Naming) -> str:
         case _:
             said = f"All {number.plural(total, 'rule')} hold{_held(answer, name)}."
     if answer.decision.exploratory:
-        said += " Exploratory: the rules changed after these outcomes were read, so nothing is bundled."
+        said += " Exploratory: rules or thresholds changed after these outcomes were read, so nothing is bundled."
     return said
 
 
