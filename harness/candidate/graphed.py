@@ -1,6 +1,6 @@
 """What of a loaded release a graph stands for, and in whose folder it lies."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,6 +16,9 @@ from harness.candidate.sparse import SparseSide
 from harness.identity import digest
 from harness.release.item import item_keys
 from harness.release.open import Release
+
+# Tokens of a row of the vocabulary's entries, and how many rows are read together.
+ENTRIES, TOGETHER = 16, 32
 
 Loaded: TypeAlias = Encoder | PairEncoder | HeadModel
 Reader: TypeAlias = SideEncoder | PairEncoder | HeadModel
@@ -68,6 +71,19 @@ class Graphed:
             samples = [Sample(*both) for both in zip(texts, second, strict=True)]
             found = list(each(reader.tokenise, samples).results.values())
         return [part for tokens in found for part in reader.parts(tokens)]
+
+    def entries(self) -> Iterator[list[Tokens]]:
+        """Every entry of the vocabulary once, in batches of rows of one length that no text need have."""
+        reader = self.reader
+        every = sorted(set(reader.tokenizer.get_vocab().values()))
+        rows = [every[start : start + ENTRIES] for start in range(0, len(every), ENTRIES)]
+        tokens = [
+            Tokens({name: row if name == "input_ids" else [int(name == MASK)] * len(row) for name in self.inputs})
+            for row in rows
+        ]
+        for start in range(0, len(tokens) - 1, TOGETHER):
+            yield tokens[start : min(start + TOGETHER, len(tokens) - 1)]
+        yield tokens[-1:]
 
     def replace(self, instead: Any) -> None:
         """Puts what computes the same in the place of the model, in all that read it."""

@@ -1,6 +1,7 @@
 """Where a command looks: the project's folder, its suites and releases, the store, what is written for a run."""
 
 import difflib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,11 +84,12 @@ def find_place(start: Path | None = None, store: str | None = None) -> Place:
     root = next(
         (folder for folder in (start, *start.parents) if any((folder / room).is_dir() for room in ROOMS)), start
     )
-    return Place(root, Store(Path(store).resolve() if store else root / ".harness" / "store.duckdb"))
+    return Place(root, Store(Path(os.path.realpath(store)) if store else root / ".harness" / "store.duckdb"))
 
 
 def _below(path: Path, folder: Path) -> str:
-    path = path.resolve()
+    # Links that lead in a circle have no end, but a name.
+    path = Path(os.path.realpath(path))
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 

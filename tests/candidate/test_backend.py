@@ -11,6 +11,7 @@ import pytest
 
 from harness.candidate.backend import backed, prove
 from harness.candidate.export import Source, export_graph, graph_path, record_path
+from harness.candidate.graphed import graphed
 from harness.candidate.load import load, load_proven
 from harness.errors import Misconfigured, NotAdmitted
 
@@ -94,6 +95,26 @@ def edit(release, backend, **values):
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
+def unread_by(release):
+    """An entry of the vocabulary that stands in no probe text."""
+    [part] = graphed(release, loaded(release))
+    read = {token for each in part.probes() for token in each.features["input_ids"]}
+    return max(set(part.reader.tokenizer.get_vocab().values()) - read)
+
+
+def change_one_weight(file, entry):
+    """Of the table of the vocabulary's vectors, the first number of one."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(str(file))
+    [table] = [each for each in model.graph.initializer if each.name.endswith("word_embeddings.weight")]
+    weights = numpy_helper.to_array(table).copy()
+    weights[entry, 0] += 1
+    table.CopyFrom(numpy_helper.from_array(weights, table.name))
+    onnx.save(model, str(file))
+
+
 class TestProven:
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_vectors_are_the_librarys(self, opened, backend):
@@ -170,6 +191,20 @@ class TestRefused:
             file.write(b"\0")
         with pytest.raises(NotAdmitted, match="another one than was proven"):
             load_proven(release, release.prompts_for())
+
+    @pytest.mark.parametrize("again", [False, True])
+    def test_a_graph_with_one_other_weight_that_no_probe_reads(self, opened, tmp_path, again):
+        """Also where the parity run is simply made again: a record that proves nothing vouches for nothing."""
+        require("onnx")
+        release = opened("onnx")
+        prove(release, loaded(release))
+        file = graph_path(release.folder, "both")
+        change_one_weight(file, unread_by(release))
+        for _ in range(2 if again else 1):
+            record = proven(release)
+        assert record.largest_difference > 10 * record.tolerance
+        with pytest.raises(NotAdmitted, match="rows are off by"):
+            backed(release, loaded(release))
 
     def test_eight_bits_under_a_release_of_float32(self, opened, release, tiny, tmp_path):
         """The tolerance of float32 tells them apart, by the figure."""
