@@ -80,6 +80,7 @@ class TestCache:
         assert first.startswith("cccccccccccc       1,234 vectors       0.1 MB") and total.strip() == "0.1 MB in 1 key"
         assert command("cache", "--prune", "--limit", "1GB", "--json")[0] == 0
         assert json.loads(command("cache", "--clear", "--json")[1]) == {"entries": []}
+        assert command("cache")[1].startswith("Nothing is kept")
         assert command("cache", "--limit", "1GB")[0] == 2
 
 

@@ -1,6 +1,5 @@
 """The commands: parse, call one verb, print."""
 
-import json
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -328,7 +327,7 @@ def calibrate(
             label_costs=_label_costs(label_costs or []) or None, capacity=capacity, coverage=coverage, risk=risk,
             ground=None if ground is None else ground.value, side=side.value, save=save, store=store,
         )  # fmt: skip
-        _print_fitted(chosen.as_record(), "threshold", chosen.path, as_json)
+        _print_fitted(chosen.as_record(), as_json)
         return
     if family is None or threshold is not None:
         raise Misconfigured(
@@ -336,7 +335,7 @@ def calibrate(
             expected="one of them", mend="Give --family to fit a map, or --threshold to choose a threshold.",
         )  # fmt: skip
     found = verb(run, family=family.value, side=side.value, of=None if of is None else of.value, save=save, store=store)
-    _print_fitted(found.as_record(), "calibrator", found.path, as_json)
+    _print_fitted(found.as_record(), as_json)
 
 
 def _label_costs(written: list[str]) -> dict[str, tuple[float, float]]:
@@ -354,14 +353,14 @@ def _label_costs(written: list[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _print_fitted(record: dict[str, Json], name: str, path: str | None, as_json: bool) -> None:
+def _print_fitted(record: dict[str, Json], as_json: bool) -> None:
     if as_json:
         print_json(record)
         return
+    from harness.report.fitted import fitted_lines
+
     with reader_may_leave():
-        typer.echo(json.dumps(record[name], indent=2, ensure_ascii=False))
-        if path is not None:
-            typer.echo(f"wrote {path}", err=True)
+        typer.echo("\n".join(fitted_lines(record)))
 
 
 @app.command()

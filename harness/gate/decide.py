@@ -104,7 +104,8 @@ def _no_worse(rule: Rule, cell: Cell, policy: Policy) -> RuleResult:
         return replace(result, outcome=Outcome.PASS, reason=f"{seen}: its worse end is within the margin {margin:g}")
     if better < -margin:
         return replace(result, outcome=Outcome.FAIL, reason=f"{seen}: all of it is beyond the margin {margin:g}")
-    why = f"{seen} reaches beyond the margin {margin:g}; this suite sees a change of {cell.evidence.mde:.4f} here"
+    least = f"the smallest change that this suite sees here is {cell.evidence.mde:.4f}"
+    why = f"{seen} reaches beyond the margin {margin:g}; {least}"
     return replace(result, outcome=Outcome.UNDECIDED, reason=why)
 
 
@@ -196,8 +197,12 @@ def _invariant(rule: Rule, population: Population, flags: Flags) -> RuleResult:
     return replace(
         _blank(rule, None), value=float(found), n_cases=int(members.sum()), n_groups=population.n_groups(members),
         outcome=Outcome.PASS if held else Outcome.FAIL,
-        reason=f"{found} cases {rule.metric}, {'within' if held else 'more than'} {most:g}",
+        reason=f"{_cases(found)} {rule.metric}, at most {most:g} may be",
     )  # fmt: skip
+
+
+def _cases(count: int) -> str:
+    return f"{count} case" if count == 1 else f"{count} cases"
 
 
 def _always(policy: Policy, population: Population, flags: Flags) -> list[RuleResult]:
@@ -219,7 +224,7 @@ def _always(policy: Policy, population: Population, flags: Flags) -> list[RuleRe
             "missing on the parent's": flags.parent["missing"],
             "failed on the parent's": flags.parent["failed"],
         }
-        seen = ", ".join(f"{int(flag.sum())} cases {what}" for what, flag in counts.items() if flag.any())
+        seen = ", ".join(f"{_cases(int(flag.sum()))} {what}" for what, flag in counts.items() if flag.any())
         scored = policy.missing == "zero" and not flags.parent["failed"].any()
         result = replace(
             result, outcome=Outcome.PASS if scored else Outcome.UNDECIDED,

@@ -44,6 +44,11 @@ class Beside:
         said = [cell for cell in self.cells(column) if cell is not None]
         return bool(said) and not any(isinstance(cell, str) for cell in said)
 
+    @property
+    def words(self) -> int:
+        """How many columns have words, which need more room than numbers."""
+        return sum(not self.numeric(column) for column in self.columns)
+
     def digits(self, column: str) -> int:
         """Decimals of a column, on both sides."""
         return number.decimals(cell for cell in self.cells(column) if isinstance(cell, float))

@@ -32,9 +32,10 @@ def reliability(pair: Beside) -> str:
         _line(axes, side, [float(x or 0) for x, _ in points], [float(y or 0) for _, y in points])
         edges = [float(each or 0) for each in _column(table, "above")]
         tall = [float(each or 0) for each in _column(table, "forecasts")]
-        width = (1 / len(edges)) / len(pair.sides)
-        left = [edge + width * list(pair.sides).index(side) for edge in edges]
-        counts.bar(left, tall, width=width, align="edge", color=HUES[side], lw=0)
+        ends = [float(each or 0) for each in _column(table, "to")]
+        wide = [(end - edge) / len(pair.sides) for edge, end in zip(edges, ends, strict=True)]
+        left = [edge + width * list(pair.sides).index(side) for edge, width in zip(edges, wide, strict=True)]
+        counts.bar(left, tall, width=wide, align="edge", color=HUES[side], lw=0)
     top = max(float(each or 0) for table in pair.sides.values() for each in _column(table, "forecasts"))
     axes.set(xlim=(0, 1), ylim=(0, 1), yticks=[0, 0.5, 1], xticks=[])
     counts.set(xlim=(0, 1), ylim=(0, 1.1 * top), yticks=[0, top])

@@ -62,7 +62,10 @@ def print_cache(entries: Sequence[Mapping[str, Json]]) -> None:
                 f"{text.short(str(entry['key']))}  {_whole(entry['pieces']):>10,} vectors {_megabytes(entry)}  "
                 f"[dim]{entry['last_used']}[/]  {used_by or '[dim]of a release that no run here names[/]'}"
             )
-        page.print(f"{_megabytes(*entries)} in {number.plural(len(entries), 'key')}")
+        if entries:
+            page.print(f"{_megabytes(*entries).lstrip()} in {number.plural(len(entries), 'key')}")
+        else:
+            page.print("Nothing is kept: a run of a live release keeps the vectors that it computes.")
 
 
 def print_suite(record: Mapping[str, Json], word: str) -> None:

@@ -99,7 +99,7 @@ def why(answer: Answer, name: Naming) -> str:
         case _:
             said = f"{_holding(answer)}{_held(answer, name)}."
     if answer.decision.exploratory:
-        said += " Exploratory: the rules changed after these outcomes were read, so nothing is bundled."
+        said += " Exploratory: rules or thresholds changed after these outcomes were read, so nothing is bundled."
     return said
 
 
@@ -176,7 +176,8 @@ def _found(rule: RuleResult, name: Naming) -> str:
     if not is_guard(rule):
         subject = f"{name(rule.id)}, {subject},"
     if rule.kind == "invariant":
-        return f"{subject} is {figure(rule, rule.value)}"
+        bound = "" if rule.margin is None else f" (bound {figure(rule, rule.margin)})"
+        return f"{subject} is {figure(rule, rule.value)}{bound}"
     if rule.value is None:
         return f"{subject} has no value"
     bound = number.interval(rule.low, rule.high, of_delta=rule.delta is not None)

@@ -101,7 +101,7 @@ def content(place: Place, found: Answer) -> Content:
             level=lock.definition.uncertainty.level,
             limits=(CONDITIONAL[found.ranks], *LIMITS),
             companions={
-                side: tuple(_worth_showing(each) for each in tables)
+                side: tuple(shown for each in tables if (shown := _worth_showing(each)).rows or not each.rows)
                 for side, tables in read_task.companions(connection, found.run).items()
             },
             diagnostics=diagnostics(connection, found.run),
@@ -110,14 +110,16 @@ def content(place: Place, found: Answer) -> Content:
 
 
 def _worth_showing(table: Companion) -> Companion:
-    """A table without the slices that have too few forecasts for their reliability to say anything."""
-    if table.name != SLICE_RELIABILITY:
+    """Reliability without empty bins; by slice without `all`, which stands above, and slices of too few forecasts."""
+    if table.name not in ("reliability", SLICE_RELIABILITY):
         return table
-    held: Counter[Cell] = Counter()
     at = table.columns.index("forecasts")
+    if table.name == "reliability":
+        return replace(table, rows=tuple(row for row in table.rows if row[at]))
+    held: Counter[Cell] = Counter()
     for row in table.rows:
         held[row[0]] += int(row[at] or 0)
-    return replace(table, rows=tuple(row for row in table.rows if held[row[0]] >= ENOUGH))
+    return replace(table, rows=tuple(row for row in table.rows if held[row[0]] >= ENOUGH and row[0] != "all"))
 
 
 def _slices(lock: Lock, members: Mapping[str, Collection[str]]) -> tuple[SliceInfo, ...]:

@@ -308,6 +308,7 @@ class TestInvariants:
         rule = Rule(id="cut", kind="invariant", metric="truncated", value=1.0, slice="typos")
         found = gate(truncated=[1, 3], slices={"typos": [0, 1]}).judge({METRIC: [0.5] * 5}, None, rule)["cut"]
         assert (found.outcome, found.value, found.n_cases) == (PASS, 1.0, 2)
+        assert found.reason == "1 case truncated, at most 1 may be"
 
 
 class TestWhatAlwaysHolds:
@@ -332,7 +333,7 @@ class TestWhatAlwaysHolds:
         assert found["always:failed"].outcome is PASS
         lacking = found["always:missing"]
         assert (lacking.outcome, lacking.value, lacking.critical) == (UNDECIDED, 1.0, True)
-        assert lacking.reason == "1 cases failed on the parent's"
+        assert lacking.reason == "1 case failed on the parent's"
         assert conclude(found.values()) is UNDECIDED
 
     def test_one_output_that_is_no_number_fails(self, gate: Make) -> None:
@@ -348,7 +349,7 @@ class TestWhatAlwaysHolds:
         both[side] = with_status([0.5] * 40, Status.MISSING, 7)
         found = gate(missing=policy).judge(*both)["always:missing"]
         assert (found.outcome, found.value, found.critical) == (outcome, 1.0, True)
-        assert f"1 cases missing on the {('candidate', 'parent')[side]}'s" in found.reason
+        assert f"1 case missing on the {('candidate', 'parent')[side]}'s" in found.reason
         assert ("scores a missing case 0" in found.reason) == (policy == "zero")
 
     def test_a_case_that_both_lack_is_one_case(self, gate: Make) -> None:

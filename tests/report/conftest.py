@@ -48,8 +48,8 @@ HELD = RuleResult(
     True, 0.6021, 0.5503, 0.0518, 0.0187, 0.0893, 0.02, 58, 40, mde=0.0487, method="bca",
 )  # fmt: skip
 COUNTED = RuleResult(
-    "invariant:failed", "invariant", "failed", "all", Outcome.PASS, "0 cases failed, 0 allowed", True, 0.0, margin=0.0,
-    n_cases=412, n_groups=188,
+    "invariant:failed", "invariant", "failed", "all", Outcome.PASS, "0 cases failed, at most 0 may be", True, 0.0,
+    margin=0.0, n_cases=412, n_groups=188,
 )  # fmt: skip
 IDLE = RuleResult(
     "overlap-hold", "no-worse", "R@100", "no-overlap", Outcome.UNDECIDED,

@@ -33,6 +33,7 @@ class TestColumns:
         assert [found.shown("share", cell) for cell in found.cells("share")] == ["0.50", "123.46", "–"]
         assert [found.shown("n", cell) for cell in found.cells("n")] == ["1,200", "7", "8"]
         assert [found.numeric(column) for column in found.columns] == [False, True, True]
+        assert found.words == 1
 
     def test_one_row_of_each_side_can_be_turned_upright(self):
         """Not where a side has more, or other columns."""

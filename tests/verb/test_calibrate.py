@@ -183,6 +183,10 @@ class TestLabelSets:
         wanted = sk.f1_score(SETS[60:], np.stack(chances, axis=1) >= 0.5, average="micro")
         assert bench.values(found)["f1_micro"] == pytest.approx(wanted)
         assert bench.values(found, "parent")["f1_micro"] != pytest.approx(wanted)
+        more = '[calibrator]\npath = "../calibrator.json"\n[score]\nthreshold = [1.5, 0.5, 0.5]\n'
+        bench.release("unfit", "logits", "logit", outputs, more)
+        with pytest.raises(Misconfigured, match=r"\[score\] threshold: 1\.5, 0\.5, 0\.5\. Expected: probabilities"):
+            harness.run("s", candidate="unfit", parent="raw")
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -76,6 +76,9 @@ class TestThroughTheStore:
         assert sum(row[2] for row in tables["reliability"]["rows"]) == N
         assert tables["coverage"]["columns"][:2] == ["coverage", "answered"]
         assert tables["coverage"]["rows"][-1][:2] == [1.0, N]
+        shown = {each.name: each for each in content(find_place(), found).companions["candidate"]}
+        assert [row[2] for row in shown["reliability"].rows] == [count for count in top.counts if count]
+        assert {row[0] for row in shown["slice-reliability"].rows} == {"odd"}
         page = html(content(find_place(), found))
         assert page == html(content(find_place(), found))
         for name in ("reliability", "coverage"):

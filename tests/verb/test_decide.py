@@ -211,7 +211,7 @@ class TestLackingOutcomes:
         harness.freeze("s")
         found = harness.run("s", candidate="better", parent="broken")
         assert (found.decision.outcome, found.exit_code) == (Outcome.UNDECIDED, 3)
-        assert rule(found, "always:missing").reason == "1 cases failed on the parent's"
+        assert rule(found, "always:missing").reason == "1 case failed on the parent's"
 
     def test_a_guard_that_is_shown_worse_fails_in_spite_of_missing_cases(self, project: Project) -> None:
         """Leaving out a case does not turn a FAIL into UNDECIDED."""

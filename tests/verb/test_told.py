@@ -90,7 +90,7 @@ class TestReport:
         said = told(found)
         for side in ("candidate", "parent"):
             names = [each.name for each in said.companions[side]]
-            assert names == ["classes", "confusion", "reliability", "slice-reliability", "coverage"]
+            assert names == ["classes", "confusion", "reliability", "coverage"]
         worst = said.regressions[0].predicted
         assert worst and worst.parent and worst.gold == worst.parent.said != worst.candidate.said
         assert worst.parent.probability is not None and 1 / 3 < worst.parent.probability < 1

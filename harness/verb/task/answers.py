@@ -25,8 +25,9 @@ NONE = "(no answer)"
 def judge_answers(asked: Asked, names: tuple[str, ...]) -> Judged:
     """Metrics of answers; where an answer stands only under a threshold, the release's own or one from calibration."""
     outputs, metrics = _answered(asked), parsed(names)
-    aims = {_aim(each) for each in metrics.values()} - {None}
-    limits = {aim: _limit(asked, outputs, aim) for aim in aims}
+    # In the order of the metrics: a set's would change from process to process, and the report's bytes with it.
+    aims = [aim for aim in dict.fromkeys(_aim(each) for each in metrics.values()) if aim is not None]
+    limits: dict[answer.Aim | None, float | None] = {aim: _limit(asked, outputs, aim) for aim in aims}
     said = zip(asked.said.answer, asked.said.status, strict=True)
     return Judged(
         contributions={
@@ -106,7 +107,8 @@ def _companions(asked: Asked, limit: float | None) -> Iterator[Companion]:
             _row(f"abstaining above {limit:.6g}", "answerable", under.answerable),
             _row(f"abstaining above {limit:.6g}", "unanswerable", under.unanswerable),
         ]
-        note += f" {under.n_undecided} answers lack a score beside the threshold."
+        if under.n_undecided:
+            note += f" {under.n_undecided} of the answers lack a score beside the threshold."
     columns = ("answers", "questions", "cases", "abstained", "exact match", "F1")
     yield Companion("answers", "Questions with and without an answer", note, columns, tuple(rows))
     if any(each is not None for each in asked.said.read):

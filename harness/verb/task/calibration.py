@@ -68,7 +68,7 @@ def slice_companion(sample: Sample, counted: Bools, slices: Mapping[str, Bools])
     return Companion(
         SLICE_RELIABILITY, "Reliability by slice",
         "As above, in each slice; a gap of few forecasts says little. The report leaves out slices of fewer than "
-        f"{ENOUGH} forecasts, and the view `reliability_bins` has all.",
+        f"{ENOUGH} forecasts; the view reliability_bins has all.",
         ("slice", "bin", "forecasts", "said", "came true", "gap"), tuple(rows),
     )  # fmt: skip
 
@@ -88,7 +88,8 @@ def reliability_companion(sample: Sample, of: str, valid_for: str | None = None)
         "reliability", "Reliability",
         f"What is said of {of}, and how often it comes true; bins hold what is above their lower edge and up to their "
         f"upper one, the first also 0. Brier score {brier:.4f}; ECE {found.ece:.4f} and MCE {found.mce:.4f} are "
-        "diagnostics, higher the fewer cases." + (f" It speaks of {valid_for}." if valid_for else ""),
+        "diagnostics, higher the fewer cases. The report leaves out empty bins."
+        + (f" The calibrator speaks of {valid_for}." if valid_for else ""),
         ("above", "to", "forecasts", "said", "came true", "gap"), tuple(rows),
     )  # fmt: skip
 

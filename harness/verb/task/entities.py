@@ -134,7 +134,8 @@ def _both_readings(asked: Asked, outputs: Tagged) -> Companion:
         rows.append(
             (name, row.gold, row.predicted, row.right, number(row.precision), number(row.recall), number(row.f1))
         )
+    title = "Two readings of the tags" if len(told) > 1 else "How the tags were read"
     return Companion(
-        "readings", "Two readings of the tags", f"Decided on: {reading}, {asked.policy.scheme}. conlleval lets an I- "
-        "open an entity.", ("reading", "gold", "predicted", "right", "precision", "recall", "f1"), tuple(rows),
+        "readings", title, f"Decided on: {reading}, {asked.policy.scheme}. conlleval lets an I- open an entity.",
+        ("reading", "gold", "predicted", "right", "precision", "recall", "f1"), tuple(rows),
     )  # fmt: skip

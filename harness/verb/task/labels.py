@@ -125,6 +125,12 @@ def _limits(asked: Asked) -> float | Mapping[str, float]:
         return 0.5
     given = np.array(cast(list[float], said if isinstance(said, list) else [said]), dtype=np.float64)
     limits = separate(given[None], _kind(asked)).probabilities[0].tolist()
+    if not np.isfinite(limits).all():
+        raise Misconfigured(
+            "[score] threshold", found=", ".join(f"{each:g}" for each in given),
+            expected="probabilities, which scores behind a calibrator are",
+            mend="Give thresholds from 0 to 1, or choose them with `harness calibrate RUN --threshold RULE`.",
+        )  # fmt: skip
     if not isinstance(said, list):
         return float(limits[0])
     if len(limits) != len(own):
@@ -254,8 +260,8 @@ def _table_of(table: ClassTable) -> Companion:
         for row in table.rows
     )
     note = (
-        f"{table.n_absent} classes neither gold nor predicted ({table.absent}), {table.n_without_gold} without gold, "
-        f"{table.n_never_predicted} never predicted (0/0: {table.division})."
+        f"Classes neither gold nor predicted: {table.n_absent} ({table.absent}); without gold: {table.n_without_gold}; "
+        f"never predicted: {table.n_never_predicted} (0/0: {table.division})."
     )
     return Companion(
         "classes", "Classes", note, ("class", "support", "predicted", "right", "precision", "recall", "f1"), rows

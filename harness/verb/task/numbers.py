@@ -49,7 +49,9 @@ def judge_pairs(asked: Asked, names: tuple[str, ...]) -> Judged:
     pairs = _scored_pairs(asked)
     met = _met_by_threshold(asked, pairs)
     metrics = parsed(names)
-    thresholds = {aim: _threshold(asked, met, aim) for aim in {_aim(each) for each in metrics.values()} - {None}}
+    # In the order of the metrics: a set's would change from process to process, and the report's bytes with it.
+    aims = [aim for aim in dict.fromkeys(_aim(each) for each in metrics.values()) if aim is not None]
+    thresholds: dict[str | None, Threshold] = {aim: _threshold(asked, met, aim) for aim in aims}
     probable = any(each.base in chance.MEASURED for each in metrics.values()) or asked.calibrator is not None
     stated = _stated(asked, pairs) if probable or asked.abstain is not NEVER else None
 
