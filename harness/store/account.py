@@ -145,6 +145,34 @@ def lost_most(connection: Connection, run: str, metric: str, name: str, most: in
     return tuple(Loss(*row) for row in rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A promotion case that an invariant counts."""
+
+    case_id: str
+    text: str
+
+
+def counted(connection: Connection, run: str, count: str, name: str, most: int) -> tuple[Counted, ...]:
+    """The promotion cases of a slice (or of `all`) that a count of the candidate's has, in suite order: by what became
+    of the output, by tokens that were cut, or by a flag of the prediction.
+    """
+    rows = connection.execute(
+        """SELECT o.case_id, k.text FROM outputs o
+           JOIN runs r ON r.run = o.run
+           JOIN cases k ON k.suite_digest = r.suite_digest AND k.case_id = o.case_id
+           LEFT JOIN predictions p ON p.run = o.run AND p.side = o.side AND p.case_id = o.case_id
+           WHERE o.run = $run AND o.side = 'candidate' AND k.role = 'promotion'
+             AND (o.status = $count OR o.non_finite AND $count = 'non-finite'
+                  OR coalesce(o.tokens_lost, 0) > 0 AND $count = 'truncated' OR list_contains(p.flags, $count))
+             AND ($slice = $all OR o.case_id IN (
+                 SELECT m.case_id FROM slice_cases m WHERE m.run = $run AND m.slice = $slice))
+           ORDER BY k.position LIMIT $most""",
+        {"run": run, "count": count, "slice": name, "all": ALL, "most": most},
+    ).fetchall()
+    return tuple(Counted(*row) for row in rows)
+
+
 def judging_queue(connection: Connection, run: str) -> tuple[Unjudged, ...]:
     """What a judge should read next, first places first."""
     rows = connection.execute(

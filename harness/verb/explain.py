@@ -66,6 +66,13 @@ def _rule(place: Place, found: Answer, result: RuleResult) -> Iterator[str]:
         yield f"  interval by {result.method}"
     if result.finding:
         yield f"  finding {result.finding}"
+    if result.kind == "invariant":
+        with place.store.reading() as connection:
+            cases = account.counted(connection, found.run, result.metric, result.slice, SHOWN)
+        if cases:
+            yield "  the first of them:"
+        for each in cases:
+            yield f"    {each.case_id}  {clipped(each.text, SHOWN_CHARACTERS)}"
     if result.delta is None:
         return
     with place.store.reading() as connection:

@@ -122,6 +122,24 @@ class TestLostMost:
             assert account.lost_most(connection, RUN, "P@5", "' OR ''='", 5) == ()
 
 
+class TestCounted:
+    @pytest.mark.parametrize(
+        ("count", "cases"),
+        [("missing", ["q-c"]), ("truncated", ["q-a"]), ("tied", ["q-a"]), ("failed", []), ("non-finite", [])],
+    )
+    def test_by_output_by_what_was_cut_and_by_flag(self, small: Store, count: str, cases: list[str]) -> None:
+        """The candidate's promotion cases alone: q-d failed on the parent's side."""
+        with small.reading() as connection:
+            assert [each.case_id for each in account.counted(connection, RUN, count, "all", 5)] == cases
+
+    def test_of_a_slice_and_at_most_so_many(self, small: Store) -> None:
+        with small.reading() as connection:
+            assert [each.case_id for each in account.counted(connection, RUN, "missing", "typos", 5)] == ["q-c"]
+            assert account.counted(connection, RUN, "truncated", "typos", 5) == ()
+            assert account.counted(connection, RUN, "missing", "all", 0) == ()
+            assert account.counted(connection, OTHER, "missing", "all", 5) == ()
+
+
 class TestJudgingQueue:
     def test_first_places_first(self, small: Store) -> None:
         """A negative judgement counts as none."""

@@ -555,6 +555,8 @@ class TestEntities:
         bench.release("bad", "tags", "tags", {**good, "c1": ["I-NAME", *self.GOLD[1:]]})
         rules = {each.id: each for each in harness.run("s", candidate="bad", parent="good").decision.rules}
         assert (rules["legal"].outcome, rules["legal"].value) == (Outcome.FAIL, 1)
+        told = harness.explain("latest", rule="legal").splitlines()
+        assert [line.split()[0] for line in told[told.index("  the first of them:") + 1 :]] == ["c1"]
 
     def test_every_illegal_tag_and_every_lost_entity_is_located(self, bench: Bench) -> None:
         """In the store there are all of them, whatever a page shows."""
